@@ -1,7 +1,8 @@
 """The pictures of the console in the documents: a cluster of three brokers with producers and groups, and its
 pages in a real chromium.
 
-    uv run --group browser python -m tests.console.screenshots
+    uv run --group browser python -m tests.console.screenshots              # all of them
+    uv run --group browser python -m tests.console.screenshots tier topic   # some, by their names
 
 This module writes the verdicts of the audit, as `headrace audit run` does: that job needs Spark.
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import random
 import subprocess
 import sys
@@ -18,7 +20,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Final
 
@@ -32,8 +34,11 @@ from headrace.audit.verdict_topic import publish
 from headrace.client.cluster import Cluster as Client
 from headrace.client.errors import ClientFailure
 from headrace.client.rest import Rest
+from headrace.observe.poller import INTERVAL_SECONDS
 from headrace.testing.cluster import Cluster
+from tests.cluster.tiered_store import ENVIRONMENT, broker_properties
 from tests.console.chromium import launched
+from tests.directories.object_store import ObjectStore, running_object_store
 from tests.registry.idle_worker import idle_worker
 from tests.registry.registry_process import RegistryProcess
 
@@ -57,6 +62,7 @@ PAGES: Final = {
     "group": "/groups/reports",
     "brokers": "/brokers",
     "moves": "/moves",
+    "tier": "/tier",
     "transactions": "/transactions",
     "audit": "/audit",
     "windows": "/audit/payments",
@@ -70,13 +76,28 @@ PAGES: Final = {
     "replay": "/topics/orders/replay/plan?records=0:5-9,1:3&to=eu.returns&where=key",
 }
 ORDER: Final = [{"name": "id", "type": "long"}, {"name": "amount", "type": "double"}]
-DARK: Final = ("now", "topic")
-NARROW: Final = ("now",)
+DARK: Final = ("now", "topic", "tier")
+NARROW: Final = ("now", "tier")
+QUICK: Final = frozenset(("brokers", "moves", "tier", "transactions"))
+"""Pages that show nothing of services, verdicts and hours: alone they need no registry and no worker."""
+QUICK_SECONDS: Final = 30.0
 
 
-def main() -> None:
+TIERED: Final = {
+    "remote.storage.enable": "true",
+    "internal.segment.bytes": "40000",
+    "local.retention.bytes": "120000",
+}
+IN_THE_BUCKET: Final = ("orders", "payments", "clicks")
+FORK: Final = "orders-test"
+PAST: Final = 30_000
+"""Records that each topic of these has before the rest begins."""
+
+
+def main(names: Sequence[str]) -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
-    with Cluster(brokers=3) as cluster:
+    os.environ.update(ENVIRONMENT)
+    with running_object_store() as store, Cluster(with_bucket(store), brokers=3) as cluster:
         prepare(cluster.bootstrap)
         over = threading.Event()
         threads = [threading.Thread(target=produce, args=(cluster.bootstrap, over))]
@@ -89,12 +110,18 @@ def main() -> None:
             threads.append(threading.Thread(target=read, args=(cluster.bootstrap, group, share, over)))
         for thread in threads:
             thread.start()
+        needs_more = not names or not QUICK.issuperset(names)
         try:
-            with services(cluster.bootstrap) as options, console(cluster.bootstrap, *options) as url:
-                time.sleep(SECONDS)
-                asyncio.run(certify(cluster.bootstrap))
-                wait_for_verdicts(url)
-                take(url)
+            with (
+                services(cluster.bootstrap) if needs_more else nullcontext(()) as options,
+                console(cluster.bootstrap, *options) as url,
+            ):
+                time.sleep(SECONDS if needs_more else QUICK_SECONDS)
+                fork(cluster.bootstrap)
+                if needs_more:
+                    asyncio.run(certify(cluster.bootstrap))
+                    wait_for_verdicts(url)
+                take(url, names or list(PAGES))
         finally:
             over.set()
             for thread in threads:
@@ -103,8 +130,30 @@ def main() -> None:
 
 def prepare(bootstrap: str) -> None:
     client = AdminClient({"bootstrap.servers": bootstrap})
-    for made in client.create_topics([NewTopic(name, 6, 3) for name in RATES]).values():
+    topics = [NewTopic(name, 6, 3, config=TIERED if name in IN_THE_BUCKET else {}) for name in RATES]
+    for made in client.create_topics(topics).values():
         made.result(60)
+    producer, chance = Producer({"bootstrap.servers": bootstrap, "linger.ms": 20}), random.Random(3)
+    for number in range(PAST):
+        for topic in IN_THE_BUCKET:
+            producer.produce(topic, record(number, chance), f"customer-{chance.randrange(400)}")
+        producer.poll(0)
+    assert producer.flush(60) == 0
+
+
+def with_bucket(store: ObjectStore) -> dict[str, str]:
+    """Copying is slowed down, so that something is on its way."""
+    return {**broker_properties(store), "remote.log.manager.copy.max.bytes.per.second": "60000"}
+
+
+def fork(bootstrap: str) -> None:
+    command = ["topic", "fork", "orders", FORK, "--bootstrap", bootstrap]
+    subprocess.run([sys.executable, "-m", "headrace", *command], check=True)
+    producer = Producer({"bootstrap.servers": bootstrap})
+    for number in range(600):
+        producer.produce(FORK, record(number, random.Random(number)))
+    assert producer.flush(60) == 0
+    time.sleep(3 * INTERVAL_SECONDS)
 
 
 def produce(bootstrap: str, over: threading.Event) -> None:
@@ -242,10 +291,11 @@ def wait_for_verdicts(url: str) -> None:
         time.sleep(1)
 
 
-def take(url: str) -> None:
+def take(url: str, names: Sequence[str]) -> None:
     with sync_playwright() as playwright:
         browser = launched(playwright)
-        for name, path in PAGES.items():
+        for name in names:
+            path = PAGES[name]
             shoot(browser, url + path, f"{name}-light", WIDTH, dark=False)
             if name in DARK:
                 shoot(browser, url + path, f"{name}-dark", WIDTH, dark=True)
@@ -269,4 +319,4 @@ def shoot(browser: Browser, address: str, name: str, width: int, *, dark: bool) 
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

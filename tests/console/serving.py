@@ -33,6 +33,7 @@ from headrace.protocol.records import Record
 from tests.console import made_up_services
 from tests.console.made_up_access import SEEN, MadeUpAccess
 from tests.unit.observe.made_up import NOW_MS, broken_look, empty_look, huge_look, small_look, snapshot_of
+from tests.unit.observe.made_up_tiers import outage_look, tiered_look
 
 
 class Still:
@@ -73,6 +74,8 @@ CLUSTERS: dict[str, Callable[[], Still]] = {
     "small": lambda: still(small_look(0), small_look(1), waves=True),
     "huge": lambda: still(huge_look(0), huge_look(1), waves=True),
     "broken": lambda: still(broken_look(0), broken_look(1)),
+    "tiered": lambda: still(tiered_look(0), tiered_look(1)),
+    "outage": lambda: still(outage_look(0), outage_look(1)),
 }
 
 

@@ -40,6 +40,7 @@ PAGES: Final = {
             QUESTION,
             "/access/question",
             "/topics/orders/access",
+            "/tier",
         ),
         *(
             "/access/principals/User:shop",
@@ -51,6 +52,8 @@ PAGES: Final = {
     "empty": ("/connectors", "/", "/topics", "/groups", "/audit", "/pipeline"),
     "broken": ("/", "/topics", "/topics/orders", "/groups", "/groups/billing", "/brokers", "/audit"),
     "huge": ("/topics", "/groups"),
+    "tiered": ("/tier", "/tier?sort=name", "/tier/orders", "/tier/young", "/topics/orders"),
+    "outage": ("/tier", "/tier/orders", "/tier/ledger", "/topics/orders"),
 }
 PLAN: Final = "/topics/orders/settings/plan?setting.retention.ms=1000"
 CHANGING: Final = (
@@ -303,6 +306,42 @@ def test_without_scripts(browser: Browser, small: str) -> None:
     page.get_by_role("link", name="Search on").click()
     page.get_by_role("link", name="Search on").click()
     assert "This is the end." in page.locator("main").inner_text()
+    page.context.close()
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_where_history_lies_by_a_keyboard_with_scripts_and_without(browser: Browser, scripts: bool) -> None:
+    with served(CLUSTERS["tiered"]()) as url:
+        page = opened(browser, scripts=scripts)
+        page.goto(url + "/")
+        page.get_by_role("link", name="Tier", exact=True).focus()
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/tier")
+        names = page.locator(".stratum h3 a")
+        assert names.all_inner_texts()[0] == "clicks"
+        page.get_by_role("link", name="the longest wait").focus()
+        page.keyboard.press("Enter")
+        page.wait_for_url("**sort=-waiting")
+        assert names.all_inner_texts()[0] == "orders"
+        names.first.focus()
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/tier/orders")
+        assert page.locator("tbody tr").count() == 6
+        lane = page.locator(".lanes svg").first.bounding_box()
+        assert lane is not None
+        assert lane["width"] > 300
+        page.goto(url + "/topics/orders")
+        page.get_by_role("link", name="Where its history lies").focus()
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/tier/orders")
+        page.context.close()
+
+
+def test_the_whole_menu_is_seen_at_1280(browser: Browser, small: str) -> None:
+    page = opened(browser)
+    page.goto(small + "/")
+    menu = page.locator(".top nav")
+    assert menu.evaluate("each => each.scrollWidth <= each.clientWidth")
     page.context.close()
 
 

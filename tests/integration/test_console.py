@@ -200,6 +200,7 @@ def test_a_broker_that_stops_is_said_and_comes_back_into_view() -> None:
         before = console.until("/topics", lambda found: found["listing"]["found"] == 1)
     failing = console.until("/topics", lambda found: found["failing"] is not None)
     assert failing["listing"] == before["listing"]
+    console.until("/topics", lambda found: found["failing"]["headline"] == "No broker answers")
     text = console.get("/")[1]
     assert "No broker answers." in text
     assert "What you see is of" in text

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
@@ -25,6 +24,7 @@ from headrace.connect.service import Service
 from headrace.connect.stores import ConfigStore, StatusStore, Topics
 from headrace.connect.worker import Worker
 from headrace.core.tasks import spawn
+from headrace.registry.listening import listen
 from headrace.registry.server import Server, certificates_of, guard_of, server_config
 
 log: Final = logging.getLogger("headrace.connect")
@@ -47,9 +47,8 @@ async def serve(
 ) -> None:
     """Until a signal comes, or a topic can be followed no more."""
     listener = options.listener
-    family = socket.AF_INET6 if ":" in listener.host else socket.AF_INET
     async with AsyncExitStack() as stack:
-        listening = stack.enter_context(socket.create_server((listener.host, listener.port), family=family))
+        listening = stack.enter_context(listen(listener.host, listener.port))
         url = replace(listener, port=listening.getsockname()[1]).address
         certificates = await certificates_of(listener)
         guard = await guard_of(options.bootstrap, listener, options.security, stack)

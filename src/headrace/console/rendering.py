@@ -13,8 +13,13 @@ from markupsafe import Markup, escape
 
 from headrace.client.shell_words import command, word
 from headrace.console import words
-from headrace.console.pictures import charts, ribbons, squares
+from headrace.console.pictures import charts, lanes, ribbons, squares
 
+LONGEST_NAME: Final = 200
+"""That is shown whole in a list: a page of a hundred names of 32 KB each would be 50 MB."""
+LONGEST_SHOWN: Final = 8192
+"""Of whatever else is shown and is not a record: paths of pictures are the longest of ours."""
+LONGEST_LINKED: Final = 1000
 FILTERS: Final = {
     "count": words.count,
     "short": words.short,
@@ -30,6 +35,12 @@ FILTERS: Final = {
 }
 
 
+class Address(str):
+    """Made of what `quote` and `urlencode` leave: nothing in it is hidden. Cut, it would lead elsewhere."""
+
+    __slots__ = ()
+
+
 @cache
 def environment() -> Environment:
     made = Environment(
@@ -42,7 +53,8 @@ def environment() -> Environment:
         auto_reload=False,
     )
     made.filters.update(FILTERS)
-    made.filters.update(segment=segment, lines=lines, exact=exact, word=word)
+    made.filters.update(segment=segment, brief=brief, lines=lines, exact=exact, word=word)
+    made.tests.update(linked=is_linked)
     made.globals.update(
         counted=words.counted,
         command=command,
@@ -50,15 +62,16 @@ def environment() -> Environment:
         sparkline=charts.sparkline,
         area=charts.area,
         ribbon=ribbons.ribbon,
+        lanes=lanes.lanes,
         squarified=squares.squarified,
     )
     return made
 
 
 def _finalised(value: Any) -> Any:
-    if isinstance(value, Markup) or not isinstance(value, str):
+    if isinstance(value, Markup | Address) or not isinstance(value, str):
         return value
-    return words.visible(value)
+    return words.visible(words.cut(value, LONGEST_SHOWN))
 
 
 def lines(text: str) -> Markup:
@@ -76,11 +89,21 @@ def segment(text: str) -> str:
     return quote(text, safe="")
 
 
-def link(path: str, parameters: Mapping[str, object] | None = None, **more: object) -> str:
+def brief(name: str) -> str:
+    """For a list, in which there may be a hundred of them."""
+    return words.cut(name, LONGEST_NAME)
+
+
+def is_linked(name: str) -> bool:
+    """A browser takes dots for the way upwards, however they are written, and asks for another page."""
+    return name not in (".", "..") and len(name) <= LONGEST_LINKED
+
+
+def link(path: str, parameters: Mapping[str, object] | None = None, **more: object) -> Address:
     """The path with a query; what is None or empty is left out."""
     every = {**(parameters or {}), **more}
     given = {name: value for name, value in every.items() if value not in (None, "")}
-    return f"{path}?{urlencode(given, doseq=True)}" if given else path
+    return Address(f"{path}?{urlencode(given, doseq=True)}" if given else path)
 
 
 def render(template: str, values: Mapping[str, Any]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import socket
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
@@ -30,8 +29,9 @@ from headrace.core.tasks import spawn
 from headrace.http.gate import Gate
 from headrace.http.passwords import Passwords
 from headrace.http.tokens import Tokens
-from headrace.observe.poller import INTERVAL_SECONDS, REQUEST_SECONDS
+from headrace.observe.poller import INTERVAL_SECONDS, REQUEST_SECONDS, Failing
 from headrace.observe.watching import Watching
+from headrace.registry.listening import listen
 from headrace.registry.log_ins import log_in_check
 from headrace.registry.rights import Rules
 from headrace.registry.server import Server, certificates_of, server_config
@@ -58,6 +58,14 @@ class Settings:
     connect: Rest | None = None
 
 
+class _Watching(Watching):
+    """Pages do not say of a cluster what was so before it stopped to answer."""
+
+    @property
+    def failing(self) -> Failing | None:
+        return super().failing or (None if self.snapshot is None else self.overdue)
+
+
 class _Server(Server):
     def __init__(self, config: Config, tails: Tails) -> None:
         super().__init__(config)
@@ -70,13 +78,12 @@ class _Server(Server):
 
 async def serve(settings: Settings, on_ready: Callable[[str], None]) -> None:
     listener = settings.listener
-    family = socket.AF_INET6 if ":" in listener.host else socket.AF_INET
     connect = partial(Cluster, settings.bootstrap, client_id="headrace-console", security=settings.security)
     async with AsyncExitStack() as stack:
-        listening = stack.enter_context(socket.create_server((listener.host, listener.port), family=family))
+        listening = stack.enter_context(listen(listener.host, listener.port))
         certificates = await certificates_of(listener)
         guard = await _guard_of(settings, stack)
-        watching = Watching(
+        watching = _Watching(
             partial(connect, connect_timeout=REQUEST_SECONDS, request_timeout=REQUEST_SECONDS),
             settings.interval_seconds,
             settings.audit_topic,

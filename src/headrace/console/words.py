@@ -29,6 +29,11 @@ def visible(text: str, *, keep: Iterable[str] = ()) -> str:
     )
 
 
+def cut(text: str, most: int) -> str:
+    """With its length where it is longer: clients give groups and themselves names of 32 KB."""
+    return text if len(text) <= most else f"{text[:most]}… ({len(text):,} characters)"
+
+
 def count(number: float | None) -> str:
     """12,345"""
     return NOT_KNOWN if number is None else f"{number:,.0f}"

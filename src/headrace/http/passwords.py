@@ -41,6 +41,7 @@ class Passwords:
         self._right: OrderedDict[bytes, tuple[float, int]] = OrderedDict()
         """Until when, and of which epoch. By a keyed digest, so that no password is kept."""
         self._turn = asyncio.Semaphore(AT_ONCE)
+        self._turn_of_known = asyncio.Semaphore(AT_ONCE)
         self._waiting = 0
 
     async def are_right(self, user: str, password: Secret) -> bool:
@@ -50,14 +51,12 @@ class Passwords:
         until, known = self._right.get(digest, (0.0, epoch))
         if now < until and known == epoch:
             return True
-        if self._waiting >= MOST_WAITING:
-            raise TooBusy("too many passwords wait to be checked: ask again")
-        self._waiting += 1
-        try:
-            async with self._turn:
+        if digest in self._right:
+            # It was right a while ago. Whoever guesses keeps nobody out who has been here before.
+            async with self._turn_of_known:
                 is_right = await self._check(user, password)
-        finally:
-            self._waiting -= 1
+        else:
+            is_right = await self._checked_in_turn(user, password)
         if is_right:
             self._right[digest] = now + REMEMBERED_SECONDS, epoch
             self._right.move_to_end(digest)
@@ -68,3 +67,13 @@ class Passwords:
             took = asyncio.get_running_loop().time() - now
             await asyncio.sleep(max(0.0, FAILURE_SECONDS - took))
         return is_right
+
+    async def _checked_in_turn(self, user: str, password: Secret) -> bool:
+        if self._waiting >= MOST_WAITING:
+            raise TooBusy("too many passwords wait to be checked: ask again")
+        self._waiting += 1
+        try:
+            async with self._turn:
+                return await self._check(user, password)
+        finally:
+            self._waiting -= 1

@@ -26,6 +26,7 @@ from headrace.observe.snapshot import (
     TopicSeen,
     Totals,
 )
+from headrace.observe.tier_seen import tiers_seen
 
 N = TypeVar("N", int, float)
 
@@ -35,7 +36,7 @@ def build(look: Look, before: Look | None, history: History, number: int) -> Sna
     sizes, replica_bytes = _sizes(look.files)
     conditions = _conditions(look)
     groups = groups_of(look, before, seconds)
-    readers = _readers(groups)
+    readers = readers_of(groups)
     outflow = Commits(look, before, seconds)
     topics = {
         state.name: _topic(
@@ -64,6 +65,8 @@ def build(look: Look, before: Look | None, history: History, number: int) -> Sna
         _audit(look.verdicts),
         next((each for each in (look.groups, look.committed) if isinstance(each, Unknown)), None),
         0 if isinstance(look.files, Unknown) else look.files.at_ms,
+        tiers_seen(look.tiers, look.topics, look.all_ends.ends),
+        {} if isinstance(look.tiers, Unknown) else look.tiers.untold,
     )
     _remember(snapshot, history)
     return snapshot
@@ -159,8 +162,8 @@ def _topic(
         total(each.rate for each in partitions),
         rate_out,
         [group.group_id for group, _, _ in readers],
-        _furthest(lag for _, lag, _ in readers),
-        _furthest(late for _, _, late in readers),
+        furthest(lag for _, lag, _ in readers),
+        furthest(late for _, _, late in readers),
     )
 
 
@@ -175,14 +178,14 @@ def total(values: Iterable[N | None]) -> N | None:
     return found
 
 
-def _furthest(values: Iterable[int | None]) -> int | None:
+def furthest(values: Iterable[int | None]) -> int | None:
     """None where there is none, or one that is not known might be further."""
     found = list(values)
     known = [each for each in found if each is not None]
     return max(known) if known and len(known) == len(found) else None
 
 
-def _readers(
+def readers_of(
     groups: Mapping[str, GroupSeen] | Unknown,
 ) -> Mapping[str, list[tuple[GroupSeen, int | None, int | None]]]:
     """By topic: who has a commit in it, and how far behind it is there."""
@@ -195,7 +198,7 @@ def _readers(
         for topic, rails in groupby(group.rails, key=lambda rail: rail.partition.topic):
             theirs = list(rails)
             if any(rail.committed is not None for rail in theirs):
-                late = _furthest(rail.late_ms for rail in theirs)
+                late = furthest(rail.late_ms for rail in theirs)
                 found[topic].append((group, total(rail.lag for rail in theirs), late))
     return found
 

@@ -6,7 +6,7 @@ A broker that does not answer costs the others nothing: its partitions are left 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from headrace.client.cluster import Cluster
@@ -45,14 +45,20 @@ def by_leader(topics: Iterable[TopicState]) -> dict[int, list[TopicPartition]]:
     return found
 
 
+def slices(partitions: Sequence[TopicPartition]) -> Iterator[Sequence[TopicPartition]]:
+    """As many as one request may name."""
+    for at in range(0, len(partitions), PARTITIONS_AT_ONCE):
+        yield partitions[at : at + PARTITIONS_AT_ONCE]
+
+
 async def ask_ends(cluster: Cluster, led: Mapping[int, Sequence[TopicPartition]]) -> AllEnds:
     ends: dict[TopicPartition, Ends] = {}
     silent: dict[int, str] = {}
 
     async def ask(broker_id: int, partitions: Sequence[TopicPartition]) -> None:
         try:
-            for at in range(0, len(partitions), PARTITIONS_AT_ONCE):
-                ends.update(await _ends_of(cluster, broker_id, partitions[at : at + PARTITIONS_AT_ONCE]))
+            for some in slices(partitions):
+                ends.update(await _ends_of(cluster, broker_id, some))
         except ClientFailure as error:
             silent[broker_id] = str(error)
 
@@ -65,20 +71,26 @@ async def _ends_of(
 ) -> dict[TopicPartition, Ends]:
     # The stable offset last: if it is below an end that was told before, a transaction holds it. Asked the
     # other way round it would be below whenever a record comes between the two questions.
-    first = await _offsets(cluster, broker_id, partitions, EARLIEST, committed=False)
-    end = await _offsets(cluster, broker_id, partitions, LATEST, committed=False)
-    stable = await _offsets(cluster, broker_id, partitions, LATEST, committed=True)
+    first = await ask_offsets(cluster, broker_id, partitions, EARLIEST)
+    end = await ask_offsets(cluster, broker_id, partitions, LATEST)
+    stable = await ask_offsets(cluster, broker_id, partitions, LATEST, committed=True)
     return {
         each: Ends(first[each], min(stable[each], end[each]), end[each])
         for each in partitions
-        if each in first and each in stable and each in end
+        if min(found.get(each, -1) for found in (first, stable, end)) >= 0
     }
 
 
-async def _offsets(
-    cluster: Cluster, broker_id: int, partitions: Sequence[TopicPartition], time: int, *, committed: bool
+async def ask_offsets(
+    cluster: Cluster,
+    broker_id: int,
+    partitions: Sequence[TopicPartition],
+    time: int,
+    *,
+    committed: bool = False,
 ) -> dict[TopicPartition, int]:
-    """Of the partitions that this broker answers for: leaders move, and the next look finds them."""
+    """Of the partitions that this broker answers for: leaders move, and the next look finds them. -1 where
+    there is no such offset."""
     request = ListOffsetsRequest(
         replica_id=-1, isolation_level=int(committed), topics=topics_of(dict.fromkeys(partitions, time))
     )
@@ -87,5 +99,5 @@ async def _offsets(
         TopicPartition(topic.name, entry.partition_index): entry.offset
         for topic in reply.topics
         for entry in topic.partitions
-        if not entry.error_code and entry.offset >= 0
+        if not entry.error_code
     }

@@ -16,6 +16,7 @@ from headrace.core.ids import TopicPartition
 from headrace.doctor.model import Unknown
 from headrace.observe.ends import AllEnds
 from headrace.observe.record_times import Place
+from headrace.observe.tiers import Tiers
 
 
 class Files(NamedTuple):
@@ -41,3 +42,4 @@ class Look(NamedTuple):
     committed: Mapping[str, Mapping[TopicPartition, Committed]] | Unknown
     times: Mapping[Place, int]
     verdicts: Mapping[tuple[str, int], Verdict] | Unknown | None
+    tiers: Tiers | Unknown = Tiers({})

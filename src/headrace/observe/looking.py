@@ -28,6 +28,7 @@ from headrace.observe.ends import AllEnds, ask_ends, by_leader
 from headrace.observe.group_building import place_of
 from headrace.observe.look import Files, Look
 from headrace.observe.record_times import Place, RecordTimes
+from headrace.observe.tiers import Tiers, TopicSettings, ask_settings, ask_tiers
 from headrace.protocol.api_keys import ApiKey
 
 SELDOM_SECONDS: Final = 60.0
@@ -54,7 +55,7 @@ class Looker:
         self._times = RecordTimes()
         self._seldom_at = float("-inf")
         self._asked_for: frozenset[str] = frozenset()
-        self._minima: Mapping[str, int] | Unknown = {}
+        self._settings: TopicSettings | Unknown = TopicSettings({}, {})
         self._files: Files | Unknown = Unknown("not asked yet")
 
     async def look(self) -> Look:
@@ -74,7 +75,9 @@ class Looker:
             self._ends(topics, brokers), self._seldom(began, view, topics, answering)
         )
         seconds, at_ms = self._monotonic(), self._now_ms()
-        times = await self._record_times(topics, committed, all_ends)
+        tiers, times = await asyncio.gather(
+            self._tiers(topics, all_ends), self._record_times(topics, committed, all_ends)
+        )
         judged = await attempt("cluster status", self._judged(view, topics, brokers, answering))
         return Look(
             at_ms,
@@ -89,6 +92,7 @@ class Looker:
             committed,
             times,
             None,
+            tiers,
         )
 
     async def _groups_and_commits(self) -> _GroupsAndCommits:
@@ -117,16 +121,23 @@ class Looker:
         )
         return AllEnds(asked.ends, {**silent, **asked.silent})
 
+    async def _tiers(self, topics: Sequence[TopicState], all_ends: AllEnds) -> Tiers | Unknown:
+        if isinstance(self._settings, Unknown):
+            return self._settings
+        led = by_leader(topics)
+        answering = {number: led[number] for number in led if number not in all_ends.silent}
+        return await ask_tiers(self._cluster, self._settings.tiered, answering)
+
     async def _seldom(
         self, now: float, view: ClusterView, topics: Sequence[TopicState], answering: Sequence[int]
     ) -> None:
         names = frozenset(topic.name for topic in topics)
-        is_stale = isinstance(self._files, Unknown) or isinstance(self._minima, Unknown)
+        is_stale = isinstance(self._files, Unknown) or isinstance(self._settings, Unknown)
         if now < self._seldom_at + SELDOM_SECONDS and names <= self._asked_for and not is_stale:
             return
         self._seldom_at, self._asked_for = now, names
-        self._minima, self._files = await asyncio.gather(
-            attempt("settings of topics", health.min_isr(self._cluster, sorted(names))),
+        self._settings, self._files = await asyncio.gather(
+            attempt("settings of topics", ask_settings(self._cluster, sorted(names))),
             attempt("DescribeLogDirs", self._ask_files(view, answering)),
         )
 
@@ -157,7 +168,7 @@ class Looker:
         answering: Sequence[int],
     ) -> Health:
         """As `headrace cluster status` does; what it asks seldom is here already."""
-        cluster, minima = self._cluster, self._minima
+        cluster, settings = self._cluster, self._settings
         moving = {}
         controller = brokers.get(view.controller)
         if (controller is None or controller.answers) and (await cluster.any_broker()).supports(
@@ -172,7 +183,7 @@ class Looker:
             Observation(
                 view,
                 list(topics),
-                {} if isinstance(minima, Unknown) else minima,
+                {} if isinstance(settings, Unknown) else settings.min_isr,
                 moving,
                 files,
                 brokers,

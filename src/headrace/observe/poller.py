@@ -8,25 +8,26 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from headrace.audit.verdict import DEFAULT_TOPIC
 from headrace.client.cluster import Cluster
 from headrace.client.errors import ClientFailure
 from headrace.core.tasks import spawn
+from headrace.doctor.model import Unknown
 from headrace.observe.building import build
 from headrace.observe.history import History
 from headrace.observe.look import Look
 from headrace.observe.looking import Looker
 from headrace.observe.metadata_changes import MOST_KEPT, MetadataChange, changes_between
+from headrace.observe.pace import Pace
 from headrace.observe.snapshot import Snapshot
 from headrace.observe.verdicts import VerdictFollower
 
 log = logging.getLogger("headrace.observe")
 
 INTERVAL_SECONDS: Final = 5.0
-REST: Final = 4.0
-"""Times what a look took: of a huge cluster looks are fewer, and never more than a fifth of the time."""
 REQUEST_SECONDS: Final = 5.0
 """A broker that does not answer by then is told of as silent. Others wait for it no longer."""
 
@@ -36,6 +37,7 @@ class Failing(NamedTuple):
 
     since_ms: int
     reason: str
+    headline: str = "No broker answers"
 
 
 class Poller:
@@ -51,7 +53,9 @@ class Poller:
         self.snapshot: Snapshot | None = None
         self.failing: Failing | None = None
         self.history = History()
-        self._interval = interval_seconds
+        self._pace = Pace(interval_seconds)
+        self._under_way: tuple[float, int] | None = None
+        """When the look began, by both clocks."""
         self._looker = Looker(cluster)
         self._verdicts = VerdictFollower(cluster, audit_topic)
         self._before: Look | None = None
@@ -68,14 +72,27 @@ class Poller:
         try:
             while True:
                 began = time.monotonic()
-                await self.once()
-                took = time.monotonic() - began
-                await asyncio.sleep(max(self._interval - took, REST * took, 0.0))
+                is_whole = await self.once()
+                await asyncio.sleep(self._pace.rest(time.monotonic() - began, is_whole=is_whole))
         finally:
             following.cancel()
             await asyncio.gather(following, return_exceptions=True)
 
-    async def once(self) -> None:
+    @property
+    def overdue(self) -> Failing | None:
+        """A look that has not ended when it should have: until then nobody knows whether brokers answer, and
+        what was seen before is not said to be so now."""
+        under_way = self._under_way
+        if under_way is None or not self._pace.is_late(time.monotonic() - under_way[0]):
+            return None
+        began = datetime.fromtimestamp(under_way[1] / 1000, UTC)
+        reason = f"A look at the cluster has waited for answers since {began:%H:%M:%S} UTC."
+        return Failing(under_way[1], reason, "Brokers have not answered yet")
+
+    async def once(self) -> bool:
+        """Whether everything was answered."""
+        self._under_way = (time.monotonic(), time.time_ns() // 1_000_000)
+        is_whole = False
         try:
             look = await self._looker.look()
         except ClientFailure as error:
@@ -86,8 +103,12 @@ class Poller:
                 self.failing = self.failing._replace(reason=str(error))
         else:
             self._take(look._replace(verdicts=self._verdicts.seen))
+            is_whole = not look.all_ends.silent and not isinstance(look.health, Unknown)
+        finally:
+            self._under_way = None
         moved, self._moved = self._moved, asyncio.Event()
         moved.set()
+        return is_whole
 
     def _take(self, look: Look) -> None:
         self._number += 1

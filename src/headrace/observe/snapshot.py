@@ -18,6 +18,7 @@ from headrace.client.topics import PartitionState
 from headrace.core.ids import TopicPartition
 from headrace.doctor.model import Unknown
 from headrace.observe.ends import Ends
+from headrace.observe.tier_seen import TierSeen
 
 _NONE: Final[Mapping[Any, Any]] = MappingProxyType({})
 
@@ -179,6 +180,11 @@ class Snapshot(NamedTuple):
     """Why nobody knows who reads what; None where it is known."""
     files_at_ms: int = 0
     """When the log directories were asked: less often than everything else."""
+
+    tiers: Mapping[str, TierSeen] | Unknown = _NONE
+    """Topics with history in an object store, by name."""
+    untold_tiers: Mapping[int, str] = _NONE
+    """Leaders of such topics that do not tell how much lies where, and why."""
 
     is_partial: bool = False
     """Only what somebody may see of it: that all is well with that says nothing of the rest."""

@@ -38,6 +38,10 @@ class Watching:
         return None if self._poller is None else self._poller.failing
 
     @property
+    def overdue(self) -> Failing | None:
+        return None if self._poller is None else self._poller.overdue
+
+    @property
     def history(self) -> History:
         return self._nothing if self._poller is None else self._poller.history
 

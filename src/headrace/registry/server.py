@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-import socket
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -23,7 +22,9 @@ from headrace.http.passwords import Passwords
 from headrace.http.tokens import Tokens
 from headrace.registry.http.app import application
 from headrace.registry.http.guard import Guard
+from headrace.registry.http.patient_protocol import PatientProtocol
 from headrace.registry.http.peer_certificate import CertifiedProtocol
+from headrace.registry.listening import listen
 from headrace.registry.log_ins import log_in_check
 from headrace.registry.rights import REQUEST_SECONDS, Rules
 from headrace.registry.service import Service
@@ -60,9 +61,8 @@ async def serve(
     security: ClientSecurity = PLAINTEXT,
 ) -> None:
     """Until a signal comes, or the topic can be followed no more."""
-    family = socket.AF_INET6 if ":" in listener.host else socket.AF_INET
     async with AsyncExitStack() as stack:
-        listening = stack.enter_context(socket.create_server((listener.host, listener.port), family=family))
+        listening = stack.enter_context(listen(listener.host, listener.port))
         certificates = await certificates_of(listener)
         guard = await guard_of(bootstrap, listener, security, stack)
         store = Store(bootstrap, topic, security=security)
@@ -114,7 +114,8 @@ def server_config(
 ) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        http="auto" if certificates is None else CertifiedProtocol,
+        http=PatientProtocol if certificates is None else CertifiedProtocol,
+        server_header=False,
         ssl_context_factory=None
         if certificates is None
         else lambda _config, _default: renewable(lambda: certificates.context),

@@ -55,7 +55,13 @@ async def asked(
     }
     sent: list[Any] = []
 
+    asked_before = False
+
     async def receive() -> Any:
+        nonlocal asked_before
+        if asked_before:
+            await asyncio.Event().wait()  # it stays until it has its answer
+        asked_before = True
         return {"type": "http.request", "body": body.encode(), "more_body": False}
 
     async def send(message: Any) -> None:

@@ -30,7 +30,7 @@ from tests.unit.console.asking import Answered, ask
 from tests.unit.observe.made_up import committed, group, small_look, snapshot_of
 
 PAGES: Final = {
-    "empty": ("/", "/topics", "/topics?internal=1", "/groups", "/brokers", "/audit", "/pipeline"),
+    "empty": ("/", "/topics", "/topics?internal=1", "/groups", "/brokers", "/audit", "/pipeline", "/tier"),
     "small": (
         "/",
         "/topics?sort=-size&q=o*",
@@ -41,7 +41,10 @@ PAGES: Final = {
         "/audit",
         "/audit/orders",
         "/pipeline",
+        "/tier",
     ),
+    "tiered": ("/tier?sort=-bucket", "/tier/orders", "/tier/young", "/topics/orders"),
+    "outage": ("/tier", "/tier/orders", "/topics/orders"),
     "huge": (
         "/",
         "/topics?page=7",
@@ -298,6 +301,15 @@ def test_a_cluster_that_has_gone_silent_is_told_as_of_when() -> None:
     text = ask(application(watch, Source(nobody)), "/").text
     assert "No broker answers." in text
     assert "What you see is of 2025-10-09 08:53:25 UTC" in text
+
+
+def test_a_look_that_does_not_end_is_told_too() -> None:
+    watch = CLUSTERS["small"]()
+    watch.failing = Failing(0, "A look at the cluster has waited.", "Brokers have not answered yet")
+    text = checked(ask(application(watch, Source(nobody)), "/"))
+    assert "<strong>Brokers have not answered yet.</strong>" in text
+    assert "No broker answers" not in text
+    assert re.findall(r'class="pill[^>]*>.*?</span>([^<]*)<', text) == ["Not known now"]
 
 
 def test_records_need_a_broker() -> None:

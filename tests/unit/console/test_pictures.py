@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.console.pictures.charts import area, sparkline
+from headrace.console.pictures.lanes import lanes
 from headrace.console.pictures.ribbons import ribbon
 from headrace.console.pictures.squares import squarified
 
@@ -54,3 +55,23 @@ def test_areas_are_as_large_as_values_and_do_not_overlap(sizes: list[float]) -> 
 
 def test_no_values_no_tiles() -> None:
     assert squarified([], 10, 10) == []
+
+
+@given(st.lists(st.integers(0, 10**12), min_size=4, max_size=4))
+def test_lanes_go_on_where_the_one_before_ends(values: list[int]) -> None:
+    only_remote, both, waiting, written = values
+    drawn = lanes(only_remote, both, waiting, written, 400)
+    if not sum(values):
+        assert {each.width for each in drawn} == {0.0}
+        return
+    for value, span in zip(values[1:], drawn[1:], strict=True):
+        assert (span.width > 1) == (value > 0), "what is there at all is seen"
+    assert drawn.remote.x == 0
+    assert drawn.remote.width == pytest.approx(drawn.local.x + drawn.local.width)
+    assert drawn.waiting.x == pytest.approx(drawn.remote.width)
+    assert drawn.written.x == pytest.approx(drawn.waiting.x + drawn.waiting.width)
+    assert drawn.written.x + drawn.written.width == pytest.approx(400)
+    widest = max(values)
+    assert drawn.local.width == pytest.approx(
+        400 * values[1] / sum(values), abs=3 if values[1] < widest else 5
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from hypothesis import given
@@ -45,6 +46,35 @@ def test_a_filter_takes(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "value",
+    [
+        r'{"amount": 120, "note": "\ud800"}',
+        r'{"amount": 120, "\udc00": 1}',
+        r'{"amount": 120, "note": "\ud83d\ude00 \ud83d\\ \\ud800 \uDBFFx"}',
+        r'{"amount": 120, "note": "\\\ud800\ud800\udc00"}',
+        r'{"amount": 120, "note": NaN, "long": 100000000000000000000000}',
+        '\ufeff{"amount": 120}',
+    ],
+)
+def test_no_record_hides_from_a_filter(value: str) -> None:
+    record = Record(7, 0, b"\xff", value.encode(), (("\udcff", b"\xff"), ("trace", None)))
+    assert takes("value.amount == 120", record)
+    assert takes("offset == 7", record)
+
+
+@pytest.mark.parametrize("more", ["[" * 100 + "]" * 100, "[" * 9000 + "]" * 9000, "9" * 5000])
+def test_what_is_not_taken_apart_is_counted(more: str) -> None:
+    """Otherwise it could hide, and nobody would be told that something was left out."""
+    record = Record(7, 0, None, f'{{"amount": 120, "more": {more}}}'.encode(), ())
+    with pytest.raises(TooLarge):
+        takes("value.amount == 120", record)
+
+
+def test_text_that_only_begins_like_json_is_text() -> None:
+    assert takes("value.contains('began')", Record(7, 0, None, b"[INFO] began", ()))
+
+
+@pytest.mark.parametrize(
     "text", ["value.amount > 200", "value.nothing == 1", "1/0 == 1", "value + 1 == 2", "offset"]
 )
 def test_a_filter_does_not_take(text: str) -> None:
@@ -73,7 +103,8 @@ def test_a_filter_that_could_take_long_or_do_more_is_refused(text: str, why: str
 def test_json_that_is_nested_without_end_stays_text() -> None:
     """Whoever takes it apart needs a stack as deep: the process would end."""
     deep = b"[" * 100_000 + b"]" * 100_000
-    assert not takes("value == 1", ORDER._replace(value=deep))
+    with pytest.raises(TooLarge):
+        takes("value == 1", ORDER._replace(value=deep))
     assert takes("size(value) == 130", ORDER._replace(value=b"[" * 65 + b"]" * 65))
     assert text_of(deep, 10).text == "[" * 10
 
@@ -113,6 +144,27 @@ def test_a_row_has_bounds() -> None:
 def test_json_is_shown_line_by_line() -> None:
     assert pretty(text_of(ORDER.value, 1000)).splitlines()[1] == '  "amount": 120,'
     assert pretty(text_of(b"{broken", 1000)) == "{broken"
+
+
+def _nested(inner: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
+    return st.lists(inner) | st.dictionaries(st.text(), inner)
+
+
+@pytest.mark.parametrize(
+    "written", ['{"a": 1e999}', '{"a": 1, "a": 2}', '{"a": 1.10, "b": 12345678901234567890.123}', '"\\u202e"']
+)
+def test_a_record_is_laid_out_and_not_written_anew(written: str) -> None:
+    """By itself it had `Infinity`, other digits, and one of two members of a name."""
+    shown = pretty(text_of(f"[{written}]".encode(), 1000))
+    assert re.sub(r"\s", "", shown) == re.sub(r"\s", "", f"[{written}]")
+
+
+@given(
+    st.recursive(st.none() | st.booleans() | st.floats(allow_nan=False) | st.text(), _nested, max_leaves=9)
+)
+def test_layout_is_that_of_json(value: object) -> None:
+    text = json.dumps([value])
+    assert pretty(text_of(text.encode(), 10_000)) == json.dumps([value], indent=2)
 
 
 def test_a_search_stands_in_its_address() -> None:

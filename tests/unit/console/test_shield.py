@@ -46,6 +46,44 @@ def test_a_form_of_ours() -> None:
     assert ask(APP, "/", method="POST", **headers).status == 200
 
 
+def test_a_body_has_one_length() -> None:
+    """A proxy may have believed the other one: what follows is not taken for a request."""
+    answered = ask(APP, "/", method="POST", content_length="4", transfer_encoding="chunked")
+    assert (answered.status, answered.headers["connection"]) == (400, "close")
+    assert ask(APP, "/", content_length="0").status == 200
+
+
+FOREIGN = [
+    {"sec_fetch_site": "cross-site", "sec_fetch_mode": "no-cors", "sec_fetch_dest": "image"},
+    {"sec_fetch_site": "same-site", "sec_fetch_mode": "cors", "sec_fetch_dest": "empty"},
+    {"sec_fetch_site": "cross-site", "sec_fetch_mode": "navigate", "sec_fetch_dest": "iframe"},
+    {"sec_fetch_site": "cross-site", "sec_fetch_mode": "websocket", "sec_fetch_dest": "empty"},
+    {"origin": "http://evil.example"},
+    {"origin": "null"},
+]
+
+
+@pytest.mark.parametrize("headers", FOREIGN)
+def test_a_page_of_somebody_elses_costs_us_nothing(headers: dict[str, str]) -> None:
+    """It would not see the answer, but brokers would be asked for it."""
+    answered = ask(APP, "/topics/orders/records?filter=true", **headers)
+    assert answered.status == 403
+    assert answered.text != "page"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"sec_fetch_site": "cross-site", "sec_fetch_mode": "navigate", "sec_fetch_dest": "document"},
+        {"sec_fetch_site": "none", "sec_fetch_mode": "navigate", "sec_fetch_dest": "document"},
+        {"sec_fetch_site": "same-origin", "sec_fetch_mode": "cors", "sec_fetch_dest": "empty"},
+        {"origin": "http://127.0.0.1:9600"},
+    ],
+)
+def test_a_link_of_somebody_elses_leads_here(headers: dict[str, str]) -> None:
+    assert ask(APP, "/", **headers).status == 200
+
+
 def test_an_address_without_end() -> None:
     assert ask(APP, "/?q=" + "x" * 70_000).status == 414
 

@@ -9,6 +9,7 @@ from headrace.security.acl import AclRule, Operation, PatternType, Permission, R
 from headrace.security.acl_index import AclIndex
 from headrace.security.rights import Authorizer
 from tests.unit.observe.made_up import broken_look, small_look, snapshot_of
+from tests.unit.observe.made_up_tiers import outage_look, tiered_look
 
 SEEN = snapshot_of(small_look(0), small_look(1))
 
@@ -72,3 +73,26 @@ def test_what_is_wrong_elsewhere_is_not_told() -> None:
     assert found.silent == {}
     whole = sight(rule(Operation.DESCRIBE, ResourceType.CLUSTER, "kafka-cluster")).of(broken)
     assert set(whole.brokers) == {1, 2, 3}
+
+
+def test_tiers_of_topics_that_are_seen_and_no_name_of_another() -> None:
+    fork = rule(Operation.DESCRIBE, ResourceType.TOPIC, "ledger-test")
+    seen = snapshot_of(tiered_look(1))
+    found = sight(fork).of(seen)
+    assert isinstance(found.tiers, dict)
+    assert [(name, each.is_fork, each.origin) for name, each in found.tiers.items()] == [
+        ("ledger-test", True, "")
+    ]
+    both = sight(fork, rule(Operation.DESCRIBE, ResourceType.TOPIC, "ledger")).of(seen)
+    assert isinstance(both.tiers, dict)
+    assert both.tiers["ledger-test"].origin == "ledger"
+
+
+def test_why_tiers_are_not_known_names_nothing_that_is_hidden() -> None:
+    reason = "settings of topics denied: topic secret"
+    tiers = snapshot_of(outage_look(1)._replace(tiers=Unknown(reason)))
+    found = sight(rule(Operation.DESCRIBE, ResourceType.TOPIC, "orders")).of(tiers)
+    assert isinstance(found.tiers, Unknown)
+    assert "secret" not in found.tiers.reason
+    cluster = sight(rule(Operation.DESCRIBE, ResourceType.CLUSTER, "kafka-cluster")).of(tiers)
+    assert cluster.tiers == Unknown(reason)

@@ -371,6 +371,25 @@ BROKEN = (
     ),
     Broken("certificates-ending", lambda: facts(protection=[certificate(-1)]), Level.SERIOUS, "has expired"),
     Broken(
+        "tier-store-failing",
+        lambda: facts(brokers=one_broker(tier_failure="403: AccessDenied")),
+        Level.SERIOUS,
+        "the object store fails: 403: AccessDenied",
+        "headrace tier status",
+    ),
+    Broken(
+        "tier-manifest-unreadable",
+        lambda: facts(brokers=one_broker(tier_stopped='{"orders-0": "its checksum is wrong"}')),
+        Level.SERIOUS,
+        "1 partitions of broker 2 neither extend nor shorten their history: its checksum is wrong",
+    ),
+    Broken(
+        "tier-segments-late",
+        lambda: facts(brokers=all_brokers(tier_late_seconds="1860")),
+        Level.WARNING,
+        "since 31 minutes",
+    ),
+    Broken(
         "protection",
         lambda: facts(
             protection=[
@@ -435,6 +454,12 @@ def test_each_check_is_seen_to_find_something() -> None:
 def test_nothing_is_found_where_all_is_well() -> None:
     for result in examine(facts(), CHECKS):
         assert (result.check.name, result.findings, result.unknown) == (result.check.name, [], "")
+
+
+def test_a_store_with_which_all_is_well_is_quiet() -> None:
+    well = all_brokers(tier_late_seconds="899", tier_failure="", tier_stopped="{}")
+    for name in ("tier-store-failing", "tier-manifest-unreadable", "tier-segments-late"):
+        assert look(name, facts(brokers=well)) == []
 
 
 def test_names_are_their_own() -> None:

@@ -213,3 +213,29 @@ def test_tokens_come_from_a_file_and_short_ones_are_refused(tmp_path: Path) -> N
     path.write_text("")
     with pytest.raises(ConfigError, match="no line"):
         Tokens.read(str(path))
+
+
+async def test_guesses_keep_nobody_out_who_was_here_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    gate = asyncio.Event()
+
+    async def check(_name: str, password: Secret) -> bool:
+        if password.reveal() != _CANARY:
+            await gate.wait()
+        return password.reveal() == _CANARY
+
+    passwords = Passwords(check)
+    assert await passwords.are_right("alice", Secret(_CANARY))
+    guesses = [
+        asyncio.ensure_future(passwords.are_right("alice", Secret(str(number))))
+        for number in range(module.MOST_WAITING)
+    ]
+    await asyncio.sleep(0)
+    loop = asyncio.get_running_loop()
+    later = loop.time() + 2 * module.REMEMBERED_SECONDS
+    with monkeypatch.context() as patched:
+        patched.setattr(loop, "time", lambda: later)
+        assert await passwords.are_right("alice", Secret(_CANARY))
+    with pytest.raises(TooBusy):
+        await passwords.are_right("bob", Secret("new here"))
+    gate.set()
+    assert not any(await asyncio.gather(*guesses))

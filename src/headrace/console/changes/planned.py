@@ -80,7 +80,8 @@ class Planned:
     typed: str = ""
     """What has to be typed; empty where a button is enough."""
     identity: str = ""
-    """Of what is changed: another topic with the same name is another one."""
+    """Of what is changed: another topic with the same name is another one, and one that is empty and read by
+    nobody is not the same as one that is used."""
 
     shown: tuple[tuple[str, str], ...] = ()
     """To whoever asks, and to nobody else: what is in records. The journal has none of it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from functools import partial
 from typing import Final
@@ -76,7 +77,7 @@ async def plan_deletion(cluster: Cluster, name: str, fields: Mapping[str, str]) 
         partial(_carry_out, found),
         notes=tuple(notes),
         typed=name,
-        identity=str(state.topic_id),
+        identity=json.dumps([str(state.topic_id), use.records > 0, use.readers]),
     )
 
 

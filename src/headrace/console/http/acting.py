@@ -53,6 +53,12 @@ def principal_of(request: Request) -> str:
     return "" if found is None else found.principal
 
 
+def viewer_of(request: Request) -> str:
+    """Who has limits of their own: one principal at one address."""
+    host = "" if request.client is None else request.client.host
+    return f"{sight_of(request).principal or principal_of(request)} {host}"
+
+
 def actor_of(request: Request) -> Actor:
     """Raises NotAllowed."""
     if request.app.state.own_security is not None:

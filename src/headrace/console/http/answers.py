@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
-from urllib.parse import urlencode
+from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -14,7 +14,7 @@ from headrace.console.document import document
 from headrace.console.http.acting import Offers, changes_of, principal_of
 from headrace.console.pages.now import word_of
 from headrace.console.pages.page import Page
-from headrace.console.rendering import render
+from headrace.console.rendering import link, render
 from headrace.console.words import clock, visible
 from headrace.observe.history import History
 from headrace.observe.metadata_changes import MetadataChange
@@ -27,6 +27,7 @@ MENU: Final = (
     ("groups", "Groups", "/groups"),
     ("brokers", "Brokers", "/brokers"),
     ("moves", "Moves", "/moves"),
+    ("tier", "Tier", "/tier"),
     ("transactions", "Transactions", "/transactions"),
     ("audit", "Audit", "/audit"),
     ("pipeline", "Pipeline", "/pipeline"),
@@ -36,6 +37,8 @@ MENU: Final = (
     ("changes", "Changes", "/changes"),
 )
 REFRESH_SECONDS: Final = 5
+_OF_A_PATH: Final = "/%~!$&'()*+,;=:@"
+"""Left as they are. Browsers take a backslash for a slash, and two slashes for the name of another host."""
 STALE_MS: Final = 60_000
 
 
@@ -120,11 +123,13 @@ def _values(
         "query": _Query(query),
         "version": __version__,
         "word": None if seen is None else word_of(seen),
-        "failing": None if failing is None else failing.reason,
+        "failing": failing,
         "as_of": 0 if seen is None else seen.at_ms,
         "standing": _standing(seen),
         "refresh_seconds": REFRESH_SECONDS if refreshes else 0,
-        "json_path": f"{path}?{urlencode({**query, 'format': 'json'})}" if seen is not None else "",
+        "json_path": link(quote(path, safe=_OF_A_PATH), {**query, "format": "json"})
+        if seen is not None
+        else "",
         "path": path,
         "offers": Offers(request),
         "footing": f"Headrace {__version__}, {_mode(request)}. All times are UTC",

@@ -14,6 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from headrace.client import errors as client_errors
 from headrace.client.errors import ClientFailure
 from headrace.console.access.asking import AccessSource
 from headrace.console.changes.making import Changes
@@ -24,6 +25,7 @@ from headrace.console.http.acting import NotAllowed
 from headrace.console.http.answers import Message, Watch, answer
 from headrace.console.http.shield import Shield
 from headrace.console.http.sights import Sight, sight_of
+from headrace.console.http.turns import Gone, TooManyWait, Turns
 from headrace.console.pages.audit import audit, windows
 from headrace.console.pages.brokers import brokers
 from headrace.console.pages.groups import group, groups
@@ -31,11 +33,13 @@ from headrace.console.pages.moves import moves
 from headrace.console.pages.now import now
 from headrace.console.pages.page import NotThere, Page, Scene
 from headrace.console.pages.pipeline import pipeline
+from headrace.console.pages.tier import tier, tier_topic
 from headrace.console.pages.topic import topic
 from headrace.console.pages.topics import topics
 from headrace.console.pages.transactions import transactions
 from headrace.console.records.search import Refused
 from headrace.console.services.services import Services
+from headrace.protocol.error_codes import ErrorCode
 
 log = logging.getLogger("headrace.console")
 
@@ -44,6 +48,13 @@ _STATIC: Final = {
     "console.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }
+_DENIED: Final = frozenset(
+    (
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        ErrorCode.GROUP_AUTHORIZATION_FAILED,
+        ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+    )
+)
 _FIRST_LOOK = Message("Looking for the first time", "The page comes as soon as the cluster has answered.")
 
 
@@ -56,7 +67,8 @@ class PathAsSent:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope.get("raw_path"):
             path = scope["raw_path"].partition(b"?")[0].decode("latin-1")
-            scope = {**scope, "path": path if path == "/" else path.rstrip("/") or "/"}
+            # Pages link to themselves, and two slashes would begin the name of another host.
+            scope = {**scope, "path": "/" + path.strip("/")}
         await self._app(scope, receive, send)
 
 
@@ -86,9 +98,9 @@ def _shown(request: Request, show: Show) -> Response:
     if seen is None:
         return first_look(request)
     mine = sight.of(seen)
-    page = show(Scene(mine, watch.history, request.query_params))
+    page = show(Scene(mine, sight.history(seen, watch.history), request.query_params))
     since = "" if failing is None else str(failing.since_ms)
-    return answer(request, page, mine, failing, tag=f'"{seen.number}.{since}.{sight.tag}"')
+    return answer(request, page, mine, failing, tag=sight.etag(seen.number, since))
 
 
 def first_look(request: Request) -> Response:
@@ -140,12 +152,24 @@ async def refused(request: Request, error: Exception) -> Response:
     return _instead(request, 400, "That cannot be looked for", str(error), request.scope["path"])
 
 
+async def too_many(request: Request, error: Exception) -> Response:
+    answered = _instead(request, 503, "Too much at once", str(error), request.scope["path"])
+    answered.headers["retry-after"] = "5"
+    return answered
+
+
+async def gone(_: Request, __: Exception) -> Response:
+    return Response(status_code=204)  # nobody gets it
+
+
 async def not_allowed(request: Request, error: Exception) -> Response:
     return _instead(request, 403, "Not from here", str(error))
 
 
 async def unanswered(request: Request, error: Exception) -> Response:
     assert isinstance(error, ClientFailure)
+    if isinstance(error, client_errors.Refused) and error.code in _DENIED:
+        return _instead(request, 403, "You may not", _sentence(error), request.scope["path"])
     return _instead(request, 502, "The brokers do not give it", _sentence(error), request.scope["path"])
 
 
@@ -173,6 +197,8 @@ ROUTES: Final = [
     Route("/groups/{name}", shown_one(group)),
     Route("/brokers", shown(brokers)),
     Route("/moves", shown(moves)),
+    Route("/tier", shown(tier)),
+    Route("/tier/{name}", shown_one(tier_topic)),
     Route("/transactions", shown(transactions)),
     Route("/audit", shown(audit)),
     Route("/audit/{name}", shown_one(windows)),
@@ -202,6 +228,8 @@ def application(
         exception_handlers={
             NotThere: not_there,
             Refused: refused,
+            TooManyWait: too_many,
+            Gone: gone,
             NotAllowed: not_allowed,
             changes.NotPossible: not_possible,
             ClientFailure: unanswered,
@@ -214,6 +242,7 @@ def application(
     app.state.access = access or AccessSource(source.connect)
     app.state.services = services or Services()
     app.state.tails = tails or tail.Tails()
+    app.state.turns = Turns()
     app.state.changes = making
     app.state.own_security = making.security if making is not None and guard is None else None
     app.state.sight = None if guard is not None else Sight.unlimited()

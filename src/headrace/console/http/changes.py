@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 from urllib.parse import parse_qsl
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
@@ -21,6 +21,7 @@ from headrace.console.http.acting import NotAllowed, actor_of, changes_of
 from headrace.console.http.answers import Watch, answer, wants_json
 from headrace.console.http.records import named
 from headrace.console.http.sights import sight_of
+from headrace.console.http.turns import Gone
 from headrace.console.pages.groups import group
 from headrace.console.pages.page import NotThere, Page, Scene
 from headrace.console.pages.topic import topic_in
@@ -29,6 +30,8 @@ from headrace.observe.snapshot import Snapshot
 
 MOST_BYTES: Final = 4 * 1024 * 1024
 """Of a form: the offsets of a group with 50,000 partitions."""
+MOST_FIELDS: Final = 1000
+"""Of a form: settings of a topic are some dozens."""
 CONFIRMATION: Final = "confirmation"
 TYPED: Final = "typed"
 _FORM: Final = "application/x-www-form-urlencoded"
@@ -174,17 +177,24 @@ def making_of(request: Request) -> Changes:
 async def _fields(request: Request) -> dict[str, str]:
     if request.method == "POST":
         return await _form(request)
+    if len(request.query_params) > MOST_FIELDS:
+        raise NotAllowed("The form has too many fields.")
     return {key: value for key, value in request.query_params.items() if key != "format"}
 
 
 async def _form(request: Request) -> dict[str, str]:
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _FORM:
         raise NotAllowed("A change comes from a form of this console.")
-    body = b""
-    async for part in request.stream():
-        body += part
-        if len(body) > MOST_BYTES:
-            raise NotAllowed("The form is too long.")
+    body = bytearray()
+    try:
+        async for part in request.stream():
+            body += part
+            if len(body) > MOST_BYTES:
+                raise NotAllowed("The form is too long.")
+    except ClientDisconnect:
+        raise Gone from None
+    if body.count(b"&") >= MOST_FIELDS:
+        raise NotAllowed("The form has too many fields.")
     return dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
 
 

@@ -11,6 +11,7 @@ from starlette.routing import Route
 from headrace.console.changes.journal import Journal
 from headrace.console.http.acting import changes_of, principal_of
 from headrace.console.http.answers import Watch, answer
+from headrace.console.http.records import number_of
 from headrace.console.http.sights import sight_of
 from headrace.console.pages.changes import Viewer, change, changes
 from headrace.console.pages.page import NotThere
@@ -28,7 +29,7 @@ async def list_changes(request: Request) -> Response:
 
 async def show_change(request: Request) -> Response:
     watch: Watch = request.app.state.watch
-    page = change(_viewer(request), _journal(request), request.path_params["number"])
+    page = change(_viewer(request), _journal(request), number_of(request, "number"))
     mine = None if watch.snapshot is None else sight_of(request).of(watch.snapshot)
     return answer(request, page, mine, watch.failing, refreshes=page.view.ended_ms is None)
 
@@ -42,4 +43,4 @@ def _journal(request: Request) -> Journal | None:
     return None if found is None else found.journal
 
 
-ROUTES: Final = [Route("/changes", list_changes), Route("/changes/{number:int}", show_change)]
+ROUTES: Final = [Route("/changes", list_changes), Route("/changes/{number}", show_change)]

@@ -16,9 +16,11 @@ from starlette.routing import Route
 
 from headrace.client.cluster import Cluster
 from headrace.client.errors import ClientFailure
+from headrace.console.http.acting import viewer_of
 from headrace.console.http.answers import Watch, answer
 from headrace.console.http.decoding import decoder_of
 from headrace.console.http.sights import sight_of
+from headrace.console.http.turns import Turns, for_one_who_waits
 from headrace.console.pages.page import NotThere, Page
 from headrace.console.pages.topic import topic_in
 from headrace.console.records.reading import Found, one, read
@@ -29,8 +31,6 @@ from headrace.console.records.timeline import Timeline, timeline
 from headrace.core.ids import TopicPartition
 from headrace.observe.snapshot import Snapshot, TopicSeen
 
-AT_ONCE: Final = 4
-"""Steps of searches. Whoever comes next waits: brokers must not pay for viewers."""
 KEPT_SECONDS: Final = 20.0
 MOST_KEPT: Final = 64
 
@@ -63,20 +63,19 @@ class RecordView(NamedTuple):
 
 
 class Source:
-    """Where records come from, with a limit for all viewers together."""
+    """Where records come from."""
 
     def __init__(self, connect: Callable[[], Cluster], *, shows_records: bool = True) -> None:
         self.connect = connect
         self.shows_records = shows_records
-        self._turns = asyncio.Semaphore(AT_ONCE)
         self._lines: dict[tuple[str, int], tuple[float, Timeline | None]] = {}
 
     async def read(self, topic: str, asked: Wanted, decoding: Decoding | None = None) -> Found:
-        async with self._turns, self.connect() as cluster:
+        async with self.connect() as cluster:
             return await read(cluster, topic, asked, decoding)
 
     async def one(self, place: TopicPartition, offset: int, decoding: Decoding | None = None) -> Row | None:
-        async with self._turns, self.connect() as cluster:
+        async with self.connect() as cluster:
             return await one(cluster, place, offset, decoding)
 
     @asynccontextmanager
@@ -99,7 +98,7 @@ class Source:
             if each.ends is not None and partition in (None, each.state.partition)
         ]
         try:
-            async with self._turns, self.connect() as cluster:
+            async with self.connect() as cluster:
                 found = await timeline(cluster, places)
         except ClientFailure:
             found = None
@@ -113,16 +112,30 @@ def named(request: Request, name: str) -> str:
     return unquote(request.path_params[name])
 
 
+def number_of(request: Request, name: str) -> int:
+    """Raises NotThere: Python itself refuses to read numbers of thousands of digits."""
+    text = request.path_params[name]
+    if not text.isascii() or not text.isdecimal() or len(text) > 19:
+        raise NotThere("No page has this address.")
+    return int(text)
+
+
 async def list_records(request: Request) -> Response:
     seen, topic = topic_of(request)
     source: Source = request.app.state.source
+    turns: Turns = request.app.state.turns
     asked = wanted(request.query_params)
     hidden = hidden_of(request, topic.name)
     found = line = None
     at_ms = time.time_ns() // 1_000_000
     if not hidden:
-        found = await source.read(topic.name, asked, decoder_of(request, topic.name))
-        line = await source.timeline(topic, asked.partition)
+
+        async def read() -> tuple[Found, Timeline | None]:
+            async with turns.turn(viewer_of(request)):
+                records = await source.read(topic.name, asked, decoder_of(request, topic.name))
+                return records, await source.timeline(topic, asked.partition)
+
+        found, line = await for_one_who_waits(request.receive, read())
     shows = sight_of(request).may_see_settings()
     view = RecordsView(topic.name, asked, found, line, len(topic.partitions), hidden, shows, at_ms)
     page = Page("records.html", f"Records of {topic.name}", "topics", view)
@@ -138,11 +151,18 @@ async def show_record(request: Request) -> Response:
     hidden = hidden_of(request, topic.name)
     if hidden:
         raise NotThere(hidden)
-    partition, offset = request.path_params["partition"], request.path_params["offset"]
+    partition, offset = number_of(request, "partition"), number_of(request, "offset")
     if partition >= len(topic.partitions) or offset >= 2**62:
         raise NotThere(f"Topic {topic.name} has no such place.")
     place = TopicPartition(topic.name, partition)
-    found = await request.app.state.source.one(place, offset, decoder_of(request, topic.name))
+    source: Source = request.app.state.source
+    turns: Turns = request.app.state.turns
+
+    async def read() -> Row | None:
+        async with turns.turn(viewer_of(request)):
+            return await source.one(place, offset, decoder_of(request, topic.name))
+
+    found = await for_one_who_waits(request.receive, read())
     text = "" if found is None else pretty(found.value)
     view = RecordView(topic.name, partition, offset, found, text, sight_of(request).may_see_settings())
     page = Page("record.html", f"{topic.name}-{partition} {offset}", "topics", view)
@@ -170,5 +190,5 @@ def hidden_of(request: Request, topic: str) -> str:
 
 ROUTES: Final = [
     Route("/topics/{name}/records", list_records),
-    Route("/topics/{name}/records/{partition:int}/{offset:int}", show_record),
+    Route("/topics/{name}/records/{partition}/{offset}", show_record),
 ]

@@ -22,14 +22,15 @@ def _answer(request: Request, page: Page, look: int) -> Response:
     sight, seen, failing = sight_of(request), watch.snapshot, watch.failing
     assert seen is not None, "a scene was made of it"
     since = "" if failing is None else str(failing.since_ms)
-    return answer(request, page, sight.of(seen), failing, tag=f'"{seen.number}.{look}.{since}.{sight.tag}"')
+    return answer(request, page, sight.of(seen), failing, tag=sight.etag(seen.number, look, since))
 
 
 def _scene(request: Request) -> Scene:
     watch: Watch = request.app.state.watch
     if watch.snapshot is None:
         raise NotThere("The first look at the cluster is under way.")
-    return Scene(sight_of(request).of(watch.snapshot), watch.history, request.query_params)
+    sight, seen = sight_of(request), watch.snapshot
+    return Scene(sight.of(seen), sight.history(seen, watch.history), request.query_params)
 
 
 async def list_subjects(request: Request) -> Response:

@@ -5,6 +5,7 @@ A page gets a snapshot from which the rest was taken away, so that no page can f
 
 from __future__ import annotations
 
+import hashlib
 from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Final, NamedTuple
@@ -14,8 +15,10 @@ from starlette.requests import Request
 from headrace.client.health import Health
 from headrace.core.ids import TopicPartition
 from headrace.doctor.model import Unknown
-from headrace.observe.building import total
+from headrace.observe.building import furthest, readers_of, total
+from headrace.observe.history import BUCKETS, History, Track
 from headrace.observe.snapshot import GroupSeen, Snapshot, TopicSeen, Totals
+from headrace.observe.tier_seen import TierSeen
 from headrace.registry.rights import topic_of
 from headrace.security.acl import CLUSTER_NAME, Operation, ResourceType, operations_of
 from headrace.security.rights import Rights
@@ -81,8 +84,16 @@ class Sight:
         }
         groups = self._groups(seen, topics)
         names = groups if not isinstance(groups, Unknown) else {}
+        readers = readers_of(names)
         theirs = {
-            name: topic._replace(groups=[each for each in topic.groups if each in names])
+            name: topic
+            if all(each in names for each in topic.groups)
+            else topic._replace(
+                groups=[group.group_id for group, _, _ in readers[name]],
+                rate_out=None,
+                lag=furthest(lag for _, lag, _ in readers[name]),
+                late_ms=furthest(late for _, _, late in readers[name]),
+            )
             for name, topic in topics.items()
         }
         sees_cluster = self.may(Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME)
@@ -93,11 +104,23 @@ class Sight:
             health=_health(seen.health, theirs, sees_cluster=sees_cluster),
             totals=_totals(theirs),
             is_partial=True,
+            commits=seen.commits if sees_cluster or seen.commits is None else _UNNAMED,
             silent=seen.silent if sees_cluster else {},
             audit={name: each for name, each in seen.audit.items() if name in theirs}
             if isinstance(seen.audit, Mapping)
             else seen.audit,
+            tiers=_tiers(seen.tiers, theirs, sees_cluster=sees_cluster),
+            untold_tiers=seen.untold_tiers if sees_cluster else {},
         )
+
+    def etag(self, *of: object) -> str:
+        """Without the viewer's name, which may have letters that no header has."""
+        text = "\n".join(map(str, (*of, self.tag)))
+        return f'"{hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]}"'
+
+    def history(self, seen: Snapshot, whole: History) -> History:
+        """Without what has numbers of topics or groups that the viewer may not see."""
+        return whole if self._rights is None else _Limited(whole, seen, self.of(seen))
 
     def _groups(self, seen: Snapshot, topics: Mapping[str, TopicSeen]) -> Mapping[str, GroupSeen] | Unknown:
         if isinstance(seen.groups, Unknown):
@@ -107,6 +130,40 @@ class Sight:
             for name, group in seen.groups.items()
             if self.may(Operation.DESCRIBE, ResourceType.GROUP, name)
         }
+
+
+_UNNAMED: Final = Unknown("a coordinator does not tell what groups have committed")
+"""In place of a reason that names a group."""
+_UNNAMED_SETTINGS: Final = Unknown("the brokers do not tell the settings of topics")
+
+
+class _Limited(History):
+    def __init__(self, whole: History, seen: Snapshot, mine: Snapshot) -> None:
+        super().__init__()
+        self._whole = whole
+        self._seen = seen
+        self._mine = mine
+
+    def of(self, track: Track, name: str, at_ms: int) -> list[float | None]:
+        return self._whole.of(track, name, at_ms) if self._is_whole(track, name) else [None] * BUCKETS
+
+    def _is_whole(self, track: Track, name: str) -> bool:
+        """What this viewer sees of it is all that there is."""
+        seen, mine = self._seen, self._mine
+        if not name:
+            return len(mine.topics) == len(seen.topics) and _has_all_groups(seen, mine)
+        if track in (Track.IN, Track.OUT):
+            there, theirs = seen.topics.get(name), mine.topics.get(name)
+            return theirs is not None and (track is Track.IN or theirs is there or theirs == there)
+        if isinstance(mine.groups, Unknown) or isinstance(seen.groups, Unknown):
+            return False
+        return name in mine.groups and mine.groups[name] is seen.groups.get(name)
+
+
+def _has_all_groups(seen: Snapshot, mine: Snapshot) -> bool:
+    if isinstance(mine.groups, Unknown) or isinstance(seen.groups, Unknown):
+        return False
+    return len(mine.groups) == len(seen.groups)
 
 
 MOST_KEPT: Final = 64
@@ -131,7 +188,7 @@ def _group(group: GroupSeen, topics: Mapping[str, TopicSeen]) -> GroupSeen:
         return group
     lates = [rail.late_ms for rail in rails]
     late = None if None in lates else max((each for each in lates if each is not None), default=0)
-    return group._replace(rails=rails, lag=total(rail.lag for rail in rails), late_ms=late)
+    return group._replace(rails=rails, rate=None, lag=total(rail.lag for rail in rails), late_ms=late)
 
 
 def _health(
@@ -156,6 +213,19 @@ def _health(
         holders={place: each for place, each in health.holders.items() if place.topic in topics},
     )
     return found if sees_cluster else found._replace(brokers={}, directories={}, leaders={}, replicas={})
+
+
+def _tiers(
+    tiers: Mapping[str, TierSeen] | Unknown, topics: Mapping[str, TopicSeen], *, sees_cluster: bool
+) -> Mapping[str, TierSeen] | Unknown:
+    """A fork does not name an origin that the viewer may not see."""
+    if isinstance(tiers, Unknown):
+        return tiers if sees_cluster else _UNNAMED_SETTINGS
+    return {
+        name: tier if tier.origin in topics else tier._replace(origin="")
+        for name, tier in tiers.items()
+        if name in topics
+    }
 
 
 def _totals(topics: Mapping[str, TopicSeen]) -> Totals:

@@ -20,10 +20,11 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from headrace.client.errors import ClientFailure
-from headrace.console.http.acting import Offers, principal_of
+from headrace.console.http.acting import Offers, viewer_of
 from headrace.console.http.decoding import decoder_of
 from headrace.console.http.records import NextTurn, Source, hidden_of, topic_of
 from headrace.console.http.sights import sight_of
+from headrace.console.http.turns import left
 from headrace.console.pages.page import NotThere
 from headrace.console.records.search import Refused, Wanted, positions, wanted
 from headrace.console.records.tailing import TURN_SECONDS, Turn
@@ -93,7 +94,7 @@ async def follow(request: Request) -> Response:
 async def _events(request: Request, topic: str, asked: Wanted) -> AsyncGenerator[bytes, None]:
     tails: Tails = request.app.state.tails
     try:
-        with tails.place(_viewer(request)):
+        with tails.place(viewer_of(request)):
             async with aclosing(_turns(request, tails, topic, asked)) as events:
                 async for event in events:
                     yield event
@@ -159,7 +160,7 @@ class EventStream(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 (starlette's)
         sending = spawn("a tail", self._send(send), is_awaited=True)
-        leaving = spawn("the browser of a tail", _left(receive), is_awaited=True)
+        leaving = spawn("the browser of a tail", left(receive), is_awaited=True)
         ending = spawn("the end of all tails", self._ended.wait(), is_awaited=True)
         every = sending, leaving, ending
         try:
@@ -178,16 +179,6 @@ class EventStream(Response):
             async for event in events:
                 await send({"type": "http.response.body", "body": event, "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-
-async def _left(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-
-
-def _viewer(request: Request) -> str:
-    host = "" if request.client is None else request.client.host
-    return f"{sight_of(request).principal or principal_of(request)} {host}"
 
 
 def _sentence(error: ClientFailure) -> str:

@@ -7,7 +7,8 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from headrace.client.reassignments import Reassignment
-from headrace.console.pages.page import NotThere, Page, Scene, number_in
+from headrace.console.pages.page import PER_PAGE, NotThere, Page, Scene, number_in
+from headrace.console.pages.tier_rows import TierRow, tier_row
 from headrace.core.ids import TopicPartition
 from headrace.doctor.model import Unknown
 from headrace.observe.history import Track, coarser
@@ -69,6 +70,7 @@ class TopicView(NamedTuple):
     number: int
     pages: int
     readers: Sequence[Reader]
+    more_readers: int
     certified_until_ms: int | None
     is_audited: bool
     reads: str
@@ -77,6 +79,8 @@ class TopicView(NamedTuple):
     """Some partition is not led by its first replica."""
     trend_in: Sequence[float | None]
     trend_out: Sequence[float | None]
+    tier: TierRow | None
+    """Of a topic with history in an object store."""
 
 
 def topic(scene: Scene, name: str) -> Page:
@@ -91,6 +95,7 @@ def topic(scene: Scene, name: str) -> Page:
     number = min(number_in(scene.query, "page", 1, least=1), pages)
     shown = found.partitions[(number - 1) * ROWS : number * ROWS]
     verdicts = seen.audit.get(name, ()) if isinstance(seen.audit, Mapping) else ()
+    readers = _readers(seen, found)
     view = TopicView(
         name,
         found.internal,
@@ -106,13 +111,17 @@ def topic(scene: Scene, name: str) -> Page:
         [_row(name, each, brokers, dead, moving) for each in shown],
         number,
         pages,
-        _readers(seen, found),
+        readers[:PER_PAGE],
+        max(0, len(readers) - PER_PAGE),
         certified_until(verdicts),
         bool(verdicts),
         "" if seen.commits is None else seen.commits.reason,
         any(each.state.replicas and each.state.leader != each.state.replicas[0] for each in found.partitions),
         coarser(scene.history.of(Track.IN, name, seen.at_ms), 90, mean=True),
         coarser(scene.history.of(Track.OUT, name, seen.at_ms), 90, mean=True),
+        tier_row(seen, name, seen.tiers[name])
+        if isinstance(seen.tiers, Mapping) and name in seen.tiers
+        else None,
     )
     return Page("topic.html", name, "topics", view)
 

@@ -11,6 +11,7 @@ from headrace.client.errors import ClientFailure
 MOST: Final = 1000
 MOST_RANGES: Final = 100
 """Each is read by itself."""
+LONGEST: Final = 64 * 1024
 _ITEM: Final = re.compile(r"(\d{1,9}):(\d{1,18})(?:-(\d{1,18}))?", re.ASCII)
 
 
@@ -39,6 +40,10 @@ class Chosen(NamedTuple):
 
 def chosen_in(text: str) -> Chosen:
     """Raises ClientFailure."""
+    if len(text) > LONGEST:
+        raise ClientFailure(
+            "the list of chosen records is too long", f"{MOST:,} records are the most at once"
+        )
     found = []
     for item in filter(None, re.split(r"[\s,]+", text)):
         match = _ITEM.fullmatch(item)

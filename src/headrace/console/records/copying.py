@@ -6,10 +6,11 @@ import asyncio
 from typing import Final, NamedTuple
 
 from headrace.client.cluster import Cluster
-from headrace.client.consumer import Consumer
+from headrace.client.consumer import Consumer, Fetched
 from headrace.client.errors import ClientFailure
 from headrace.client.offsets import ends_of, list_offsets
 from headrace.console.records.chosen import Chosen, Range
+from headrace.console.records.opening import batches_from
 from headrace.console.records.step import PARTITION_BYTES, WAIT_MS
 from headrace.core.ids import TopicPartition
 from headrace.protocol.records import NewRecord
@@ -64,27 +65,28 @@ async def _read(cluster: Cluster, topic: str, wanted: Range) -> list[Copied]:
         max_wait_ms=WAIT_MS,
         partition_max_bytes=PARTITION_BYTES,
         patience=cluster.request_timeout,
+        raw=True,
     )
     found: list[Copied] = []
     try:
         while consumer.positions[place] <= wanted.last:
             for fetched in await consumer.poll():
-                found += [
-                    Copied(
-                        wanted.partition,
-                        each.offset,
-                        NewRecord(
-                            None if each.value is None else bytes(each.value),
-                            None if each.key is None else bytes(each.key),
-                            -1,
-                            each.headers,
-                        ),
-                    )
-                    for each in fetched.records
-                    if wanted.first <= each.offset <= wanted.last
-                ]
+                found += await asyncio.to_thread(_copied, fetched, wanted)
     finally:
         await consumer.close()
+    return found
+
+
+def _copied(fetched: Fetched, wanted: Range) -> list[Copied]:
+    found: list[Copied] = []
+    for batch in batches_from(fetched):
+        for each in batch.records():
+            if each.offset > wanted.last:
+                return found
+            if each.offset >= wanted.first:
+                value = None if each.value is None else bytes(each.value)
+                key = None if each.key is None else bytes(each.key)
+                found.append(Copied(wanted.partition, each.offset, NewRecord(value, key, -1, each.headers)))
     return found
 
 

@@ -1,18 +1,24 @@
 """Filters of records in CEL, a language in which nothing can be called but what is listed here.
 
 CEL itself ends always, not always soon: lists within lists, and regular expressions that repeat repetitions,
-take minutes. So both are refused, and texts, values and the expression have limits.
+take minutes. So both are refused, and texts, values and the expression have limits. What is dear all the same
+ends with its process (`filter_process.py`).
 """
 
 from __future__ import annotations
 
 import re
+import sys
+from types import ModuleType
 from typing import Any, Final
 
-import cel
+# The package imports its own command line, which takes longer than all else that a filter needs.
+sys.modules.setdefault("cel.cli", ModuleType("cel.cli"))
 
-from headrace.console.records.texts import parsed_json
-from headrace.protocol.records import Record
+import cel  # noqa: E402 (after what it shall not import)
+
+from headrace.console.records.texts import NotTakenApart, json_in  # noqa: E402 (as above)
+from headrace.protocol.records import Record  # noqa: E402 (as above)
 
 LONGEST: Final = 500
 MOST_BYTES: Final = 256 * 1024
@@ -21,7 +27,11 @@ VARIABLES: Final = ("topic", "partition", "offset", "timestamp", "key", "value",
 _OPERATORS: Final = "_+_ _-_ _*_ _/_ _%_ _==_ _!=_ _<_ _<=_ _>_ _>=_ _&&_ _||_ _?_:_ _[_] !_ -_ @in in"
 _WORDS: Final = "size contains startsWith endsWith int uint double string bool @not_strictly_false"
 _FUNCTIONS: Final = frozenset((*_OPERATORS.split(" "), *_WORDS.split(" ")))
-_OVER_LISTS: Final = re.compile(r"\.\s*(?:map|filter|all|exists|exists_one)\s*\(")
+_NO_CHARACTER: Final = re.compile(
+    r"(?i)(?<!\\)((?:\\\\)*)(?:\\ud[89ab][0-9a-f]{2}(?!\\ud[c-f])|(?<!\\ud[89ab][0-9a-f]{2})\\ud[c-f][0-9a-f]{2})"
+)
+"""Half of a pair, which JSON can write and CEL cannot take: it would hide its record from every filter."""
+_OVER_LISTS: Final = re.compile(r"\.\s*(?:map|filter|all|exists|exists_one|existsOne)\s*\(")
 
 
 class FilterRefused(Exception):
@@ -29,7 +39,7 @@ class FilterRefused(Exception):
 
 
 class TooLarge(Exception):
-    """The record's value is longer than filters look into."""
+    """The record's value is longer than filters look into, or nested deeper."""
 
 
 class Filter:
@@ -57,10 +67,17 @@ class Filter:
         self.text = text
 
     def takes(self, topic: str, partition: int, record: Record) -> bool:
-        """A record without what is asked for is not taken. Raises TooLarge."""
-        value = record.value
-        if value is not None and len(value) > MOST_BYTES:
+        """A record without what is asked for is not taken. Raises TooLarge: where a value was not looked into
+        a record is taken or counted, or it could hide."""
+        if record.value is not None and len(record.value) > MOST_BYTES:
             raise TooLarge
+        value, is_whole = _value(record.value)
+        taken = self._is_true(topic, partition, record, value)
+        if not taken and not is_whole:
+            raise TooLarge
+        return taken
+
+    def _is_true(self, topic: str, partition: int, record: Record, value: Any) -> bool:
         try:
             found = self._program.execute(
                 {
@@ -69,8 +86,8 @@ class Filter:
                     "offset": record.offset,
                     "timestamp": record.timestamp,
                     "key": _plain(record.key),
-                    "value": _value(value),
-                    "headers": {name: _plain(each) for name, each in record.headers},
+                    "value": value,
+                    "headers": {_name(name): _plain(each) for name, each in record.headers},
                 }
             )
         except (KeyError, TypeError, ValueError, RuntimeError, IndexError, ArithmeticError):
@@ -82,13 +99,22 @@ def _plain(data: bytes | None) -> str | None:
     return None if data is None else data[:MOST_BYTES].decode("utf-8", "replace")
 
 
-def _value(data: bytes | None) -> Any:
-    """JSON as its members, everything else as text."""
+def _value(data: bytes | None) -> tuple[Any, bool]:
+    """JSON as its members, everything else as text; and whether this is all that can be asked about."""
     text = _plain(data)
-    if text is None or text.lstrip()[:1] not in ("{", "["):
-        return text
-    parsed = parsed_json(text)
-    return text if parsed is None else parsed
+    inside = "" if text is None else text.removeprefix("\ufeff")
+    if inside.lstrip()[:1] not in ("{", "["):
+        return text, True
+    try:
+        parsed = json_in(_NO_CHARACTER.sub(r"\1\\ufffd", inside) if "\\u" in inside else inside)
+    except NotTakenApart:
+        return text, False
+    return text if parsed is None else parsed, True
+
+
+def _name(name: str) -> str:
+    """CEL takes no header at all where one of them has a name that is not UTF-8: it would hide its record."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _first_line(error: Exception) -> str:

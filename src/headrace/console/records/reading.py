@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from headrace.client.cluster import Cluster
-from headrace.client.consumer import Consumer
+from headrace.client.consumer import Consumer, Fetched
 from headrace.client.offsets import ends_of, list_offsets, partitions_of
 from headrace.client.partitioner import partition_for_key
+from headrace.console.records.opening import batches_from
 from headrace.console.records.search import (
     Refused,
     Wanted,
@@ -44,7 +45,7 @@ class Found(NamedTuple):
     after: str
     """Where to go on; empty at the end."""
     too_large: int
-    """Records that a filter did not look into."""
+    """Records that nobody has looked into: with large values, or in batches that are too large or broken."""
     held: int
     """Offsets that an open transaction hides."""
     end: str = ""
@@ -63,7 +64,7 @@ async def read(
     now: Callable[[], float] = time.monotonic,
 ) -> Found:
     """Raises Refused and ClientFailure."""
-    condition = asked.compiled()
+    asked.compiled()
     places = await places_of(cluster, topic, asked)
     ends = await ends_of(cluster, places)
     stable = await list_offsets(cluster, dict.fromkeys(places, -1), read_committed=True)
@@ -71,7 +72,7 @@ async def read(
     begin = until if asked.begins_live else await _positions(cluster, asked, ends)
     whole = asked.whole or to_read(begin, until)
     budget = Budget(STEP_SECONDS, STEP_BYTES, HITS if asked.is_search else ROWS)
-    reading = Step(topic, asked, condition, until, decoding, budget)
+    reading = Step(topic, asked, until, decoding, budget)
     began = now()
     await reading.run(cluster, begin, now)
     rows = reading.rows
@@ -137,12 +138,21 @@ async def one(
         partition_max_bytes=PARTITION_BYTES,
         read_committed=False,
         patience=STEP_SECONDS,
+        raw=True,
     )
     try:
         for fetched in await consumer.poll():
-            for record in fetched.records:
-                if record.offset == offset:
-                    return await asyncio.to_thread(row, place.partition, record, ALONE, decoding)
+            return await asyncio.to_thread(_row_at, fetched, offset, decoding)
     finally:
         await consumer.close()
+    return None
+
+
+def _row_at(fetched: Fetched, offset: int, decoding: Decoding | None) -> Row | None:
+    for batch in batches_from(fetched):
+        for record in batch.records():
+            if record.offset == offset:
+                return row(fetched.partition.partition, record, ALONE, decoding)
+            if record.offset > offset:
+                return None
     return None

@@ -112,7 +112,8 @@ def moment_in(value: str) -> int:
         found = datetime.fromisoformat(value)
     except ValueError:
         raise Refused("Write a time as 2026-11-18T12:00, in UTC, or in milliseconds since 1970.") from None
-    return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000)
+    moment_ms = int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000)
+    return max(0, moment_ms)  # for brokers a number below zero is no time, but asks for an end
 
 
 def newest_positions(

@@ -48,7 +48,7 @@ class Tail:
         """Raises Refused for a filter that is none."""
         self._topic = topic
         self._asked = asked
-        self._condition = asked.compiled()
+        asked.compiled()
         self._positions: dict[TopicPartition, int] = {
             TopicPartition(topic, partition): offset for partition, offset in asked.after.items()
         }
@@ -62,7 +62,7 @@ class Tail:
         new = what_is_new(self._positions, {place: (bounds[place][0], until[place]) for place in places})
         begin = newest_positions(new, LOOKED_AT if self._asked.is_search else ROWS)
         left_out = sum(end - first for first, end in new.values()) - to_read(begin, until)
-        step = Step(self._topic, self._asked, self._condition, until, decoding, TURN_BUDGET)
+        step = Step(self._topic, self._asked, until, decoding, TURN_BUDGET)
         await step.run(cluster, begin)
         rows = sorted(step.rows, key=lambda each: (-each.timestamp_ms, each.partition, -each.offset))
         shown = rows[:ROWS]

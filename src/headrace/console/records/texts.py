@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -13,6 +14,7 @@ ALONE: Final = 64 * 1024
 HEADERS: Final = 20
 DEEPEST: Final = 64
 """Of JSON that is taken apart. What others nest deeper stays text: their parsers and ours have a stack."""
+_TOKENS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
 HEADER_BYTES: Final = 5
 """That a registry's serialiser writes before a record: a zero, and the id of the schema."""
 
@@ -122,17 +124,59 @@ def pretty(text: Text) -> str:
     """Whole JSON with a line for each member; everything else as it is."""
     if text.kind != "json" or text.is_cut:
         return text.text
-    parsed = parsed_json(text.text)
-    return text.text if parsed is None else json.dumps(parsed, indent=2, ensure_ascii=False)
+    return text.text if parsed_json(text.text) is None else _laid_out(text.text)
+
+
+def _laid_out(text: str) -> str:
+    """Of JSON. Nothing but space is changed: a member that is there twice is shown twice, and numbers have
+    the digits that they were written with."""
+    parts: list[str] = []
+    depth = 0
+    for token in _TOKENS.findall(text):
+        if token in ("}", "]"):
+            depth -= 1
+            if parts[-1].strip() in ("{", "["):
+                parts[-1] = parts[-1].strip() + token
+            else:
+                parts += (_line(depth), token)
+        elif token in ("{", "["):
+            depth += 1
+            parts.append(token + _line(depth))
+        elif token == ",":
+            parts.append(token + _line(depth))
+        else:
+            parts.append(": " if token == ":" else token)
+    return "".join(parts)
+
+
+def _line(depth: int) -> str:
+    return "\n" + "  " * depth
+
+
+class NotTakenApart(Exception):
+    """It is JSON, as far as anybody has looked, and is nested too deeply or has a number of thousands of
+    digits."""
 
 
 def parsed_json(text: str) -> Any:
-    """None where it is no JSON, or nested too deeply to be taken apart."""
+    """None where it is no JSON, or is not taken apart."""
+    try:
+        return json_in(text)
+    except NotTakenApart:
+        return None
+
+
+def json_in(text: str) -> Any:
+    """None where it is no JSON. Raises NotTakenApart."""
     try:
         value = json.loads(text)
-    except (ValueError, RecursionError):
+    except json.JSONDecodeError:
         return None
-    return value if _is_shallow(value, text) else None
+    except (ValueError, RecursionError):
+        raise NotTakenApart from None
+    if not _is_shallow(value, text):
+        raise NotTakenApart
+    return value
 
 
 def _is_shallow(value: Any, text: str) -> bool:

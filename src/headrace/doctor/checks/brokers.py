@@ -12,6 +12,7 @@ from headrace.config.health import (
     DESCRIPTORS_OPEN,
     PROBLEM,
     SCRUB_PROBLEM,
+    TIER_PROBLEM,
     VERSION,
 )
 from headrace.doctor.facts import Facts, brokers
@@ -120,7 +121,7 @@ def _descriptors(facts: Facts) -> Iterator[Finding]:
 def _said(facts: Facts) -> Iterator[Finding]:
     for number, each in facts.brokers.items():
         for name, text in each.figures.items():
-            if name.startswith(PROBLEM) and name not in (DAMAGE, SCRUB_PROBLEM):
+            if name.startswith(PROBLEM) and name not in (DAMAGE, SCRUB_PROBLEM, TIER_PROBLEM):
                 yield Finding(
                     Level.WARNING,
                     "a broker says of itself",

@@ -6,7 +6,18 @@ from collections.abc import Iterable
 from typing import Final
 
 from headrace.client.errors import ClientFailure
-from headrace.doctor.checks import balance, brokers, disks, groups, health, links, security, topics, zookeeper
+from headrace.doctor.checks import (
+    balance,
+    brokers,
+    disks,
+    groups,
+    health,
+    links,
+    security,
+    tier,
+    topics,
+    zookeeper,
+)
 from headrace.doctor.model import Check
 
 CHECKS: Final[tuple[Check, ...]] = (
@@ -16,6 +27,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     *brokers.CHECKS,
     *topics.CHECKS,
     *links.CHECKS,
+    *tier.CHECKS,
     *balance.CHECKS,
     *groups.CHECKS,
     *security.CHECKS,

@@ -6,12 +6,13 @@ import asyncio
 from typing import Any, Final
 
 from starlette.types import Scope
-from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from headrace.registry.http.patient_protocol import PatientProtocol
 
 _STATE: Final = "headrace.certificate"
 
 
-class CertifiedProtocol(H11Protocol):
+class CertifiedProtocol(PatientProtocol):
     """One connection. What is in its state is in the scope of each of its requests."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in its base

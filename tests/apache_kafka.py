@@ -77,6 +77,8 @@ class ApacheKafka(BrokerProcess):
 
     #: A full run wants the best steady speed; tests want a quick start.
     fast_start = True
+    #: Beside the server's own.
+    further_jars: tuple[Path, ...] = ()
 
     def command(self) -> list[str]:
         config = self.directory / "server.properties"
@@ -114,7 +116,7 @@ class ApacheKafka(BrokerProcess):
                 capture_output=True,
                 timeout=240,
             )
-        java = java_command(server, heap_mb=768, log_level="info")
+        java = java_command(server, *self.further_jars, heap_mb=768, log_level="info")
         if not self.fast_start:
             java = [flag for flag in java if flag not in ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")]
         return [*java, "kafka.Kafka", str(config)]

@@ -62,6 +62,12 @@ class PostgresServer:
             self._process = subprocess.Popen(arguments, stdout=log, stderr=log, **_ordinary())
         self._wait()
 
+    @property
+    def pid(self) -> int:
+        """Of the process that all others are children of."""
+        assert self._process is not None
+        return self._process.pid
+
     def kill(self) -> None:
         """All of it at once, as when the machine goes."""
         assert self._process is not None

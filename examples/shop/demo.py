@@ -25,7 +25,9 @@ from topics import create_topics
 from headrace.spark import run_tables, session
 
 #: For one machine and little data: of each JVM, and of this one's Spark.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:+UseSerialGC -XX:TieredStopAtLevel=1")
+os.environ.setdefault(
+    "SPARK_SUBMIT_OPTS", "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
+)
 SETTINGS = {
     **enrich.STORE,
     "spark.databricks.delta.snapshotPartitions": "2",

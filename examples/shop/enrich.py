@@ -94,5 +94,5 @@ def start(spark: SparkSession, bootstrap: str, checkpoint: str, *, until_end: bo
         .option("topic", ENRICHED)
         .option("checkpointLocation", checkpoint)
     )
-    trigger = writer.trigger(availableNow=True) if until_end else writer.trigger(processingTime="1 second")
+    trigger = writer.trigger(availableNow=True) if until_end else writer.trigger(processingTime="2 seconds")
     return trigger.start()

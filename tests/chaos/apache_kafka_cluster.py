@@ -51,7 +51,7 @@ class ApacheKafkaNode(BrokerProcess):
         self.cluster.format(self, config)
         # What an earlier run has said would be taken for this one's words.
         self.output.unlink(missing_ok=True)
-        java = java_command(jars(SERVER_VERSION), heap_mb=400, log_level="info")
+        java = java_command(jars(SERVER_VERSION), *self.cluster.further_jars, heap_mb=400, log_level="info")
         return [*java, "kafka.Kafka", str(config)]
 
     def answers(self) -> bool:
@@ -60,6 +60,8 @@ class ApacheKafkaNode(BrokerProcess):
 
 class ApacheKafkaCluster(ClusterProcess):
     READY_SECONDS = 240.0
+    #: Beside the server's own.
+    further_jars: tuple[Path, ...] = ()
 
     def prepare(self) -> None:
         self.controller_ports = {

@@ -61,7 +61,8 @@ def test_avro(client: SchemaRegistryClient, value: SerializationContext) -> None
     user = {"name": "Ada", "age": 36}
     data = AvroSerializer(client, json.dumps(_USER))(user, value)
     assert AvroDeserializer(client)(data, value) == user
-    assert client.get_subjects_by_schema_id(int.from_bytes(data[1:5], "big")) == [f"{value.topic}-value"]
+    # Other tests of this registry may have given it the same schema, which has one id.
+    assert f"{value.topic}-value" in client.get_subjects_by_schema_id(int.from_bytes(data[1:5], "big"))
 
 
 def test_avro_grows(client: SchemaRegistryClient, value: SerializationContext) -> None:

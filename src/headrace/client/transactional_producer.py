@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 from headrace.client.cluster import Cluster
 from headrace.client.coordinators import CoordinatorKind, find_coordinators
-from headrace.client.errors import ClientFailure, ConnectionLost
+from headrace.client.errors import ClientFailure, ConnectionLost, RecordsRefused, Refused
 from headrace.client.grouping import by_topic
 from headrace.client.refusals import refusal, refusal_of_leader
 from headrace.client.transaction_ends import Identity
@@ -95,7 +95,12 @@ class TransactionalProducer:
         `on_stored` is called with the offset of the batch's first record. Where it is given, a batch whose
         offset the broker does not tell counts as not delivered."""
         if target not in self._added:
-            await self.add_partitions([target])
+            try:
+                await self.add_partitions([target])
+            except Refused as error:
+                if error.code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+                    raise RecordsRefused(target, error) from None
+                raise
         before = self._under_way.get(target)
         while self._failure is None and (
             (before is not None and not before.done()) or self._waiting_bytes > self._in_flight_bytes
@@ -153,6 +158,8 @@ class TransactionalProducer:
             self._sequences[target] = (sequence + records.records) & 0x7FFFFFFF
             self.records_sent += records.records
             self.bytes_sent += len(batch)
+        except Refused as error:
+            self._failure = self._failure or RecordsRefused(target, error)
         except Exception as error:
             self._failure = self._failure or error  # `send` and `flush` raise it
         finally:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from headrace.client.cluster import Cluster
-from headrace.client.errors import Refused
+from headrace.client.errors import RecordsRefused, Refused
 from headrace.client.transaction_ends import Fate, Identity, fate_of
 from headrace.client.transactional_producer import Records, TransactionalProducer
 from headrace.core.ids import TopicPartition
@@ -123,6 +123,27 @@ async def test_a_batch_that_came_before_is_as_good_as_stored() -> None:
         await producer.send(_TARGET, _records(b"a"))
         await producer.flush()
     assert producer.records_sent == 1
+
+
+@pytest.mark.parametrize(
+    "store",
+    [
+        Coordinating([ErrorCode.INVALID_TIMESTAMP]),
+        Coordinating(adding=[ErrorCode.TOPIC_AUTHORIZATION_FAILED]),
+    ],
+)
+async def test_a_refusal_of_records_names_their_partition(store: Coordinating) -> None:
+    async with _cluster(store) as cluster:
+        producer = TransactionalProducer(cluster, _ME)
+
+        async def send() -> None:
+            await producer.send(_TARGET, _records(b"a"))
+            await producer.flush()
+
+        with pytest.raises(RecordsRefused) as caught:
+            await send()
+        assert caught.value.partition == _TARGET
+        assert caught.value.code in (ErrorCode.INVALID_TIMESTAMP, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 
 @pytest.mark.parametrize("code", [ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.INVALID_TXN_STATE])

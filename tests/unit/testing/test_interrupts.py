@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[3]
-SLEEPER = "import time; print('up', flush=True); time.sleep(60)"
+# Short sleeps: a signal between the print and a long one would be heard only after it.
+SLEEPER = "import time; print('up', flush=True)\nfor _ in range(600): time.sleep(0.1)"
 STARTS_ONE = f"""
 import signal, subprocess, sys
 assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN, "the shell was to see to that"

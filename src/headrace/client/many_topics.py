@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Final, NamedTuple, TypeVar
 
 from headrace.client.agreement import until_all_agree
 from headrace.client.cluster import Cluster
 from headrace.client.configs import ConfigSource, ResourceType
 from headrace.client.errors import Refused
+from headrace.client.many_settings import set_values
 from headrace.client.refusals import RETRIABLE, refusal
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.create_partitions_request import (
@@ -23,11 +23,6 @@ from headrace.protocol.messages.create_topics_request import (
     CreateTopicsRequest,
 )
 from headrace.protocol.messages.create_topics_response import CreateTopicsResponse
-from headrace.protocol.messages.describe_configs_request import (
-    DescribeConfigsRequest,
-    DescribeConfigsResource,
-)
-from headrace.protocol.messages.describe_configs_response import DescribeConfigsResponse
 from headrace.protocol.messages.incremental_alter_configs_request import (
     AlterableConfig,
     AlterConfigsResource,
@@ -40,9 +35,6 @@ T = TypeVar("T")
 TOPICS_AT_ONCE: Final = 200
 PARTITIONS_AT_ONCE: Final = 10_000
 """A broker makes no more by one request."""
-_DESCRIBED_AT_ONCE: Final = 50
-"""A broker answers each request in one turn of its loop, and has every setting of every topic to tell."""
-_DESCRIBE_AT_MOST: Final = 4
 _SET: Final = 0
 _DELETE: Final = 1
 _Outcome = tuple[str, int, str | None]
@@ -60,35 +52,10 @@ class NewTopic(NamedTuple):
 
 
 async def topic_settings(cluster: Cluster, names: Sequence[str]) -> dict[str, dict[str, str]]:
-    """What is set for each of these topics itself. One that has gone meanwhile is left out.
-
-    The controller is asked, which knows first: who has just changed a setting shall read what was set.
-    """
-    found: dict[str, dict[str, str]] = {}
-
-    async def ask(some: Sequence[str]) -> None:
-        request = DescribeConfigsRequest(
-            resources=[
-                DescribeConfigsResource(
-                    resource_type=int(ResourceType.TOPIC), resource_name=name, configuration_keys=None
-                )
-                for name in some
-            ]
-        )
-        reply = await cluster.ask_controller(request, DescribeConfigsResponse, at_most=_DESCRIBE_AT_MOST)
-        for result in reply.results:
-            if not result.error_code:
-                found[result.resource_name] = {
-                    each.name: each.value or ""
-                    for each in result.configs
-                    if each.config_source == ConfigSource.TOPIC
-                }
-            elif result.error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-                raise refusal(result.error_code, f"topic {result.resource_name}", result.error_message)
-
-    for some in _slices(names, _DESCRIBED_AT_ONCE):
-        await cluster.retried(partial(ask, some))
-    return found
+    """What is set for each of these topics itself. One that has gone meanwhile is left out."""
+    return await set_values(
+        cluster, ResourceType.TOPIC, names, lambda each: each.config_source == ConfigSource.TOPIC
+    )
 
 
 async def create_topics(

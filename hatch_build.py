@@ -40,6 +40,7 @@ COMPILED = (
     "broker/handlers/offset_commit",
     "broker/handlers/produce",
     "broker/produce/delayed_produce",
+    "broker/produce/early_batches",
     "broker/produce/produce_purgatory",
     "broker/replicas/partitions",
     "broker/produce/appending",

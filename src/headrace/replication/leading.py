@@ -33,10 +33,12 @@ class LeaderTerm:
         "_joining",
         "_safeguards",
         "_unsettled",
+        "began",
         "counted",
         "delayed",
         "epoch",
         "followers",
+        "is_new",
         "isr",
         "isr_size",
         "local_id",
@@ -56,6 +58,9 @@ class LeaderTerm:
         self.epoch = row.leader_epoch
         self.start_offset = start_offset
         """Where the epoch begins: the log's end when it began."""
+        self.began = now
+        self.is_new = row.leader_epoch > 0
+        """Producers may have batches under way to the last leader. Whoever makes use of it says when not."""
         self.partition_epoch = -1
         self.isr: tuple[int, ...] = ()
         """As committed."""

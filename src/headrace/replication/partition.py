@@ -139,6 +139,10 @@ class Partition(CopyingReplica):
                 decide(waiter, token, NotLeader(f"this broker no longer leads {self.topic_partition}"))
 
     @property
+    def term(self) -> LeaderTerm | None:
+        return self._term
+
+    @property
     def is_under_min_isr(self) -> bool:
         term = self._term
         return term is not None and not term.meets_min_isr(self.log.config.min_insync_replicas)

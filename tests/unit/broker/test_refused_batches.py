@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from headrace.broker.produce.early_batches import EARLY_SECONDS
 from headrace.broker.produce.refused_batches import REMEMBERED, REMEMBERED_MS, RefusedBatches
 from headrace.core.errors import NotLeader
 from headrace.core.ids import TopicPartition
@@ -17,6 +18,8 @@ from headrace.protocol.messages.produce_request import (
 )
 from headrace.protocol.messages.produce_response import ProduceResponse
 from headrace.protocol.primitives import Reader
+from headrace.replication.leading import LeaderTerm
+from headrace.replication.safeguards import ALL_ON
 from tests.unit.broker.serving import TOPIC, Server, sent
 from tests.unit.log.material import NOW, batch_of
 from tests.unit.replication.replicas import row
@@ -88,7 +91,58 @@ async def test_a_gap_that_is_none_of_ours_is_told(server: Server) -> None:
     follow(server)
     assert send(server, 3) == NOT_LEADER
     lead(server)
+    server.now = EARLY_SECONDS
     assert send(server, 2) == GAP, "it was sent before the one that was refused"
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["a known producer", "a new producer"])
+async def test_what_comes_to_a_new_leader_too_early_waits_for_what_the_last_one_refused(
+    server: Server, known: bool
+) -> None:
+    """As librdkafka does: its thread of the new leader sends what is next before those that the old leader
+    has just refused are back in the queue."""
+    first = 0
+    if known:
+        assert send(server, 0) == NONE
+        first = 1
+    follow(server)
+    lead(server)
+    assert send(server, first + 2) == NOT_LEADER
+    assert send(server, first + 3) == NOT_LEADER
+    assert [send(server, first + number) for number in range(4)] == [NONE] * 4
+    assert len(server.context.produces.refused) == 0
+    assert send(server, first + 5) == GAP, "this leader has had some of it, in order"
+
+
+async def test_a_new_epoch_too_begins_at_a_new_leader_with_its_first(server: Server) -> None:
+    assert send(server, 0) == NONE
+    follow(server)
+    lead(server)
+    assert send(server, 1, epoch=1) == NOT_LEADER
+    assert [send(server, number, epoch=1) for number in range(2)] == [NONE] * 2
+    assert send(server, 0) == [ErrorCode.INVALID_PRODUCER_EPOCH]
+
+
+async def test_what_was_copied_from_the_last_leader_is_recognised(server: Server) -> None:
+    assert [send(server, number) for number in range(3)] == [NONE] * 3
+    end = server.partition.log.end_offset
+    follow(server)
+    lead(server)
+    assert [send(server, number) for number in range(3)] == [NONE] * 3
+    assert server.partition.log.end_offset == end
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["a known producer", "a new producer"])
+async def test_a_leader_is_new_for_seconds_only(server: Server, known: bool) -> None:
+    """What is lost is told then; and a producer that was forgotten may begin anywhere."""
+    if known:
+        assert send(server, 0) == NONE
+    follow(server)
+    lead(server)
+    server.now = EARLY_SECONDS - 0.1
+    assert send(server, 2) == NOT_LEADER
+    server.now = EARLY_SECONDS + REMEMBERED_MS / 1000
+    assert send(server, 2) == (GAP if known else NONE)
 
 
 async def test_what_went_to_another_leader_is_not_waited_for(server: Server) -> None:
@@ -128,3 +182,9 @@ def test_only_so_many_are_remembered() -> None:
         batch, _ = batch_of(b"v", producer_id=number, producer_epoch=0, base_sequence=0)
         refused.note(TopicPartition("t", 0), memoryview(batch), NotLeader("no"), 0)
     assert len(refused) == REMEMBERED
+
+
+def test_the_first_leader_of_all_has_no_predecessor() -> None:
+    """A topic that was made anew under a producer's hands is written at once."""
+    assert not LeaderTerm(row(1, 0, (1,)), 1, 0, 0.0, ALL_ON).is_new
+    assert LeaderTerm(row(1, 1, (1,)), 1, 0, 0.0, ALL_ON).is_new

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from headrace.broker.coordinators.internal_topics import GROUPS_TOPIC, TRANSACTIONS_TOPIC
+from headrace.broker.produce.early_batches import refuse_early
 from headrace.broker.requests.errors import code_of, text_of
 from headrace.broker.requests.leader_endpoints import endpoints_of
 from headrace.core.errors import (
@@ -202,6 +203,9 @@ def _append(
         raise DiskFull(f"the log directory of {topic}-{index} is full")
     if context.produces.refused:
         context.produces.refused.check(partition, header, context.runtime.monotonic_ms())
+    term = partition.term
+    if term is not None and term.is_new:
+        refuse_early(partition, term, header, context.runtime.clock.monotonic())
     result = partition.append(records, header, acks=acks, now_ms=now_ms)
     metrics = partition.metrics
     metrics.produce_requests += 1

@@ -19,9 +19,10 @@ from headrace.client.links import LinkView
 
 PROMOTION_SECONDS = 60.0
 LOOK_SECONDS = 0.1
-_ABSENT = {
+_REASONS = {
     "UNKNOWN_TOPIC_OR_PARTITION": "the source does not have it",
     "UNKNOWN_TOPIC_ID": "the source does not have it any more",
+    "CORRUPT_MESSAGE": "what the source sends is damaged: it is asked for again",
 }
 
 _topic = click.argument("topic", metavar="TOPIC", shell_complete=complete_topics)
@@ -193,7 +194,7 @@ def _words(partition: links.LinkedPartition, state: str) -> str:
         return f"open from offset {partition.opened}"
     if state == links.PAUSED:
         return "paused"
-    return _ABSENT.get(partition.error or "", partition.error or "copying")
+    return _REASONS.get(partition.error or "", partition.error or "copying")
 
 
 def _lag(view: LinkView) -> str:

@@ -29,6 +29,7 @@ NO_START: Final = -1
 _CLOSED: Final = -2
 _NONE: Final = int(ErrorCode.NONE)
 _OUT_OF_RANGE: Final = int(ErrorCode.OFFSET_OUT_OF_RANGE)
+DAMAGED: Final = int(ErrorCode.CORRUPT_MESSAGE)
 _GONE: Final = (int(ErrorCode.UNKNOWN_TOPIC_ID), int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
 """Nobody over there says how far it is."""
 _LEADERS: Final = frozenset(
@@ -160,6 +161,8 @@ class LinkedPartition:
                 f" {data.diverging[0]} ends at offset {data.diverging[1]}, and this copy goes up to"
                 f" {sent.fetch_offset}. The source has lost records, as after an unclean election"
             )
+        if not -1 <= data.log_start_offset <= data.high_watermark:
+            return self._damaged()  # to follow such a start would delete what nobody has deleted
         self.source_end = data.high_watermark
         self.source_start = data.log_start_offset
         if not len(data.records):
@@ -196,16 +199,34 @@ class LinkedPartition:
         except DoesNotFollow as error:
             return self._stop(f"what the source sends does not continue this copy: {error}")
         except CorruptBatch:
-            self.corrupt_answers += 1
-            return LinkOutcome.BACK_OFF
+            return self._damaged()
         if log.end_offset == before:
             return LinkOutcome.UP_TO_DATE
-        self.last_source_epoch = epoch
+        self._take_source_epoch(epoch)
         self.partition.metrics.bytes_in += size
         self.partition.on_linked_append(size)
         log.producers.settle(self.partition.high_watermark)
         self._follow_start(data.log_start_offset)
         return LinkOutcome.APPENDED
+
+    def _damaged(self) -> LinkOutcome:
+        self.corrupt_answers += 1
+        self.error_code = DAMAGED
+        return LinkOutcome.BACK_OFF
+
+    def _take_source_epoch(self, epoch: int) -> None:
+        """No checksum covers it. A source that is asked with an epoch of which it does not know may send
+        nothing any more."""
+        if self.source_epoch != NO_EPOCH and not 0 <= epoch <= self.source_epoch:
+            self._doubt()
+        else:
+            self.last_source_epoch = epoch
+
+    def _doubt(self) -> None:
+        """The last batch's epoch over there is not known: begin with that batch, and compare."""
+        log = self.partition.log
+        self.last_source_epoch = NO_EPOCH
+        self.is_proven = log.log_start_offset == log.end_offset
 
     @property
     def has_held(self) -> bool:
@@ -260,6 +281,8 @@ class LinkedPartition:
                 f"the source's log ends at offset {end}, this copy at {log.end_offset}: the source has lost"
                 " records that were committed, as after an unclean election or a restored disk"
             )
+        if self.last_source_epoch != NO_EPOCH:
+            self._doubt()  # Apache Kafka answers so too where it does not know the epoch
         return LinkOutcome.BACK_OFF
 
     def stop_for(self, reason: str) -> LinkOutcome:

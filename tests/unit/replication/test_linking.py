@@ -297,7 +297,9 @@ def test_what_is_damaged_on_its_way_is_asked_for_again(source: Partition, target
     damaged = data._replace(records=memoryview(broken))
     assert linked.on_fetched(sent, damaged, NOW) == LinkOutcome.BACK_OFF
     assert (linked.corrupt_answers, target.log.end_offset) == (1, 0)
+    assert linked.error_code == ErrorCode.CORRUPT_MESSAGE, "people can see why it does not get on"
     assert exchange(source, linked) == LinkOutcome.APPENDED
+    assert not linked.error_code
 
 
 @pytest.mark.parametrize(

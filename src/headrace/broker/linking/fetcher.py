@@ -25,7 +25,7 @@ from headrace.protocol.replica_fetch_codec import (
     parse_replica_fetch,
 )
 from headrace.replication.continuity import agrees
-from headrace.replication.linking import LinkedPartition, LinkOutcome
+from headrace.replication.linking import DAMAGED, LinkedPartition, LinkOutcome
 
 if TYPE_CHECKING:
     from headrace.broker.linking.source import Source
@@ -269,6 +269,11 @@ class LinkFetcher:
         else:
             if outcome == LinkOutcome.LEADER:
                 self._source.hurry()
+            elif linked.error_code == DAMAGED and not one.failures:
+                self._host.runtime.log.warning(
+                    "the source's answer is damaged; it is asked for again",
+                    partition=str(linked.topic_partition),
+                )
             self._back_off(one)
 
     # --- what takes longer --------------------------------------------------------------------------------

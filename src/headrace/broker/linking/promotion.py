@@ -8,10 +8,12 @@ log what is still open, and in the metadata whether the partition is open to pro
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.coordinators.markers import end_batch
 from headrace.controller.link_image import OPENED
+from headrace.controller.links import LARGEST_PRODUCER_ID
 from headrace.core.errors import HeadraceError
 from headrace.core.ports_network import PeerUnavailable
 from headrace.protocol.batch import read_header
@@ -50,10 +52,11 @@ class Promotion:
         await self._committed(end)
         if partition.log.end_offset != end:
             return  # another end was written meanwhile: look again
-        highest = max((entry.producer_id for entry in partition.log.producers), default=-1)
         name = partition.topic_partition
         await self._reports.tell(
-            name.topic, f"{OPENED}{name.partition}", f"{self.leader_epoch}:{end}:{highest + 1}"
+            name.topic,
+            f"{OPENED}{name.partition}",
+            f"{self.leader_epoch}:{end}:{above_all(each.producer_id for each in partition.log.producers)}",
         )
 
     def _abort_open_transactions(self) -> None:
@@ -81,6 +84,12 @@ class Promotion:
         waiter = _Waiter(self._host.runtime.loop)
         partition.await_commit(end, waiter)
         await waiter.decided
+
+
+def above_all(producer_ids: Iterable[int]) -> int:
+    """The least id above those that a cluster can have handed out. Any client over there can write a batch
+    with a larger one: no opening would be taken with it, or no id be left for producers here."""
+    return 1 + max((each for each in producer_ids if each < LARGEST_PRODUCER_ID), default=-1)
 
 
 class _Waiter:

@@ -88,7 +88,7 @@ class Promotion:
 
 def above_all(producer_ids: Iterable[int]) -> int:
     """The least id above those that a cluster can have handed out. Any client over there can write a batch
-    with a larger one: no opening would be taken with it, or no id be left for producers here."""
+    with a larger one, and the controller would not take the opening."""
     return 1 + max((each for each in producer_ids if each < LARGEST_PRODUCER_ID), default=-1)
 
 

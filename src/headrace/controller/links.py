@@ -114,10 +114,22 @@ def _check(name: str, value: str | None) -> None:
             UUID(value)
         except (ValueError, TypeError):
             raise InvalidConfig(f"{name}={value} is no id of a topic") from None
+    elif name == link_image.BOOTSTRAP and not all(map(_is_address, (value or "").split(","))):
+        raise InvalidConfig(f"{name}={value!r} is not HOST:PORT, or several with commas between them")
     elif name == link_image.CLIENT_CONFIG and value is not None and ("/" in value or value.startswith(".")):
         raise InvalidConfig(
             f"{name}={value}: name a file in each broker's headrace.link.client.config.dir, without a path"
         )
+
+
+def _is_address(text: str) -> bool:
+    """As those who go there read it: the port may be left out, an IPv6 address stands in brackets."""
+    text = text.strip(" ")
+    host, colon, port = text.rpartition(":")
+    if not colon or text.endswith("]"):
+        host, port = text, "9092"
+    is_port = port.isascii() and port.isdecimal() and 0 < int(port) < 65536
+    return is_port and host != "" and host.isprintable() and " " not in host
 
 
 def _changed(image: MetadataImage, topic: str, link: Link, name: str, value: str | None) -> Values:

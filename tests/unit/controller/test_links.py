@@ -217,3 +217,15 @@ def test_an_opening_that_is_refused_reserves_no_ids(cluster: Cluster) -> None:
     say(cluster, state="PROMOTING")
     too_large = f"{epoch(cluster, 0)}:7:{2**63}"
     assert isinstance(say(cluster, **{"opened.0": too_large}), InvalidRequest)
+
+
+@pytest.mark.parametrize("servers", ["a:b:c", "h:99999", "h:0", "h:1,,", "h:1\nx:2", "x y:1", ":1", "h:1²"])
+def test_what_is_no_address_of_a_source_is_refused(cluster: Cluster, servers: str) -> None:
+    assert isinstance(say(cluster, **{"source.bootstrap.servers": servers}), InvalidConfig)
+    assert link_of(cluster).bootstrap == "there:9092"
+
+
+@pytest.mark.parametrize("servers", ["h", "h:1, other:2", "[::1]:9092", "[::1]", "my_host.local:65535"])
+def test_addresses_of_a_source_can_change(cluster: Cluster, servers: str) -> None:
+    assert say(cluster, **{"source.bootstrap.servers": servers}) is None
+    assert link_of(cluster).bootstrap == servers

@@ -46,7 +46,7 @@ def _row(name: str, entry: dict[str, Any]) -> tuple[object, ...]:
 @rest_options
 @output_option
 def status(name: str, rest: Rest, as_json: bool) -> None:
-    """Show one connector, its tasks, and why they failed."""
+    """Show one connector, its tasks, and why they failed or what of them stands still."""
     found = rest.get(path_of(name, "status"))
     if as_json:
         print_json(found)

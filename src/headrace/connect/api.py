@@ -1,4 +1,4 @@
-"""What a connector is: a subclass of `Source` or of `Sink`, found by an entry point.
+"""What a connector is: a subclass of `Source`, of `Sink` or of `Job`, found by an entry point.
 
     [project.entry-points."headrace.connectors"]
     my-source = "my_package.my_module:MySource"
@@ -8,9 +8,9 @@
 docs/adr/0025-connect.md.
 
 **Where instances live.** The worker makes one instance (the driver's), and calls `plan`, `committed`, `write`
-and `stop` on it, always from one thread. Each Spark task makes another one from the same Config, calls `read`
-or `put`, then `stop`. So `__init__` only keeps the Config: connections are made when they are first needed.
-An instance is never pickled.
+and `stop` on it, always from one thread; of a `Job` it calls `work`. Each Spark task makes another one from
+the same Config, calls `read` or `put`, then `stop`. So `__init__` only keeps the Config: connections are made
+when they are first needed. An instance is never pickled.
 
 **Where modules live.** Ours are in `headrace/spark/connect/connectors/`, one module for each. A module of a
 connector is imported to list what is installed, so what only this connector needs is imported inside its
@@ -19,10 +19,11 @@ methods; where that is missing, `missing()` says which extra brings it. This mod
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 from headrace.connect.config import Config
 from headrace.connect.position import Json, Position
@@ -33,6 +34,8 @@ from headrace.core.ids import TopicPartition
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+T = TypeVar("T")
 
 
 class ConnectorFailure(HeadraceError):
@@ -227,6 +230,47 @@ class StagedSink(Sink):
         raise NotImplementedError(f"{type(self).__name__} has no publish()")
 
 
+class Turns(Protocol):
+    """What a worker gives a `Job`."""
+
+    @property
+    def spark(self) -> SparkSession: ...
+
+    @property
+    def ending(self) -> threading.Event:
+        """Set when the job is to end."""
+
+    def turn(self, work: Callable[[], T]) -> T:
+        """Runs it among the few Spark jobs that a worker runs at a time. Where the job is to end, it raises
+        what nobody but the worker catches."""
+
+    def begun(self, topics: frozenset[str], still: str | None = None) -> None:
+        """It is at work. One that has failed must have done something to be called well again."""
+
+    def alive(self, topics: frozenset[str], still: str | None = None) -> None:
+        """Something was done, or nothing was to be done. `still`: sentences, a line each, about what stands
+        still while the rest goes on."""
+
+
+class Job(Connector, ABC):
+    """A job of our own that goes on by itself, with a position that it keeps under a name of its own, where
+    commands read it too. A worker gives it a place, its turns at Spark, and the words of its status.
+
+    It fences whoever ran before: a worker may have been thought to be dead."""
+
+    fixed: ClassVar[str]
+    """What whoever wants to change its position by `/offsets` is told to do instead."""
+
+    @abstractmethod
+    def work(self, turns: Turns) -> None:
+        """Until `turns.ending` is set. What it raises is a failure: it is called again later, on another
+        instance."""
+
+    @abstractmethod
+    def position(self) -> Position:
+        """How far it is. On any worker, whether the job runs or not; it must disturb nothing."""
+
+
 @dataclass(frozen=True)
 class Described:
     """A connector's class with the name by which it is known."""
@@ -240,10 +284,12 @@ class Described:
 
     @property
     def kind(self) -> str:
-        return "source" if issubclass(self.connector, Source) else "sink"
+        """Kafka Connect knows two: what is no sink writes topics."""
+        return "sink" if issubclass(self.connector, Sink) else "source"
 
 
 __all__ = [
-    "Batch", "Config", "Connector", "ConnectorFailure", "Described", "GiveUp", "Json", "Place", "Position",
-    "Record", "Rejected", "Settings", "Sink", "SinkRecord", "Source", "StagedSink", "Step",
+    "Batch", "Config", "Connector", "ConnectorFailure", "Described", "GiveUp", "Job", "Json", "Place",
+    "Position", "Record", "Rejected", "Settings", "Sink", "SinkRecord", "Source", "StagedSink", "Step",
+    "Turns",
 ]  # fmt: skip

@@ -118,6 +118,11 @@ COMMON: Final = Settings(
 
 SOURCE: Final = COMMON
 
+#: A job converts no records, and leaves none out.
+JOB: Final = Settings(
+    *(each for each in COMMON if each.name not in (KEY_CONVERTER, VALUE_CONVERTER, TOLERANCE))
+)
+
 SINK: Final = COMMON + Settings(
     Setting(
         TOPICS,

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from headrace.config.secret import HIDDEN
 from headrace.connect import common_settings, errors
-from headrace.connect.api import Connector, Described, Source
+from headrace.connect.api import Connector, Described, Sink
 from headrace.connect.config import Config
-from headrace.connect.plugins import all_settings, version_of
-from headrace.connect.redaction import shown
+from headrace.connect.plugins import all_settings, common_of, version_of
+from headrace.connect.redaction import is_secret, shown
 from headrace.connect.settings import BadSetting, Kind, Setting, Settings
 
 _WIDTHS: Final = {Kind.BOOLEAN: "SHORT", Kind.INT: "SHORT", Kind.LONG: "MEDIUM", Kind.LIST: "LONG"}
@@ -45,6 +45,8 @@ def validated(described: Described, given: Mapping[str, str]) -> dict[str, Any]:
             },
         }
         for each in every
+    ] + [
+        _undeclared(name, given, why) for name, why in problems.items() if name not in all_settings(connector)
     ]
     groups = list(dict.fromkeys(each.group for each in every if each.group is not None))
     return {
@@ -67,13 +69,25 @@ def problems_of(connector: type[Connector], given: Mapping[str, str]) -> dict[st
             if each.least is not None and "Not a number" in str(error):
                 null = f"Invalid value null for configuration {each.name}: Value must be non-null"
                 found[each.name].append(null)
-    if not issubclass(connector, Source):
+    if issubclass(connector, Sink):
         _check_topics(given, found)
     if not found:
         config = Config(given.get(common_settings.NAME, ""), values, dict(given))
         for name, why in connector.check(config).items():
             found.setdefault(name, []).append(why)
     return found
+
+
+def _undeclared(name: str, given: Mapping[str, str], problems: list[str]) -> dict[str, Any]:
+    """Of a name that no setting has and that the connector refuses, as Kafka Connect answers it."""
+    value = {
+        "name": name,
+        "value": HIDDEN if is_secret(name, None) else given.get(name),
+        "recommended_values": [],
+        "errors": problems,
+        "visible": True,
+    }
+    return {"definition": None, "value": value}
 
 
 def must_be_valid(connector: type[Connector], given: Mapping[str, str]) -> None:
@@ -112,7 +126,7 @@ def _check_topics(given: Mapping[str, str], found: dict[str, list[str]]) -> None
 
 def _parted(connector: type[Connector]) -> tuple[Settings, Settings]:
     every = all_settings(connector)
-    base = common_settings.SOURCE if issubclass(connector, Source) else common_settings.SINK
+    base = common_of(connector)
     own = Settings(*(each for each in every if each.name not in base))
     return own, Settings(*(each for each in every if each.name in base))
 

@@ -10,7 +10,7 @@ from headrace.client.errors import ClientFailure, Refused
 from headrace.client.group_offsets import commit_offsets, committed_offsets, delete_offsets
 from headrace.client.offsets import ends_of
 from headrace.connect import errors
-from headrace.connect.api import ConnectorFailure, Source
+from headrace.connect.api import ConnectorFailure, Job, Source
 from headrace.connect.cluster_config import Wanted
 from headrace.connect.config import Config
 from headrace.connect.config_records import Target
@@ -53,6 +53,8 @@ class OffsetService:
     async def read(self, name: str) -> dict[str, Any]:
         wanted = self._wanted(name)
         run = self._run(wanted)
+        if issubclass(run.described.connector, Job):
+            return (await self._runner.job_position(run)).document()
         if run.described.kind == "source":
             return (await self._runner.source_position(name)).document()
         return {"offsets": _sink_documents(await self._sink_ends(run))}
@@ -62,6 +64,7 @@ class OffsetService:
         offsets = document.get("offsets") if isinstance(document, dict) else None
         if not offsets:
             raise errors.bad_request("Partitions / offsets need to be provided for an alter offsets request")
+        self._must_be_movable(wanted)
         await self._must_be_stopped(wanted)
         run = self._run(wanted)
         try:
@@ -76,6 +79,7 @@ class OffsetService:
 
     async def reset(self, name: str) -> dict[str, Any]:
         wanted = self._wanted(name)
+        self._must_be_movable(wanted)
         await self._must_be_stopped(wanted)
         run = self._run(wanted)
         if run.described.kind == "source":
@@ -147,6 +151,11 @@ class OffsetService:
         ends = {partition: entry.offset for partition, entry in found.items()}
         own = await self._runner.sink_position(run)
         return {**ends, **(own or {})}
+
+    def _must_be_movable(self, wanted: Wanted) -> None:
+        connector = self._run(wanted).described.connector
+        if issubclass(connector, Job):
+            raise errors.bad_request(connector.fixed)
 
     async def _must_be_stopped(self, wanted: Wanted) -> None:
         await self._configs.up_to_date()

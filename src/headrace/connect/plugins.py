@@ -9,7 +9,7 @@ from typing import Final
 
 from headrace import __version__
 from headrace.connect import common_settings
-from headrace.connect.api import Connector, Described, Sink, Source
+from headrace.connect.api import Connector, Described, Job, Sink, Source
 from headrace.connect.settings import Settings
 from headrace.core.errors import HeadraceError
 
@@ -68,8 +68,8 @@ def _loaded(point: EntryPoint) -> Described | None:
     except Exception as error:
         log.error("a connector cannot be imported", extra={"connector": point.name, "error": repr(error)})
         return None
-    if not isinstance(connector, type) or not issubclass(connector, (Source, Sink)):
-        log.error("an entry point is no Source and no Sink", extra={"connector": point.name})
+    if not isinstance(connector, type) or not issubclass(connector, (Source, Sink, Job)):
+        log.error("an entry point is no Source, no Sink and no Job", extra={"connector": point.name})
         return None
     return described(connector, point.name)
 
@@ -83,8 +83,14 @@ def all_settings(connector: type[Connector]) -> Settings:
 
 
 def _put_together(connector: type[Connector]) -> Settings:
-    common = common_settings.SOURCE if issubclass(connector, Source) else common_settings.SINK
-    return common + connector.settings
+    return common_of(connector) + connector.settings
+
+
+def common_of(connector: type[Connector]) -> Settings:
+    """Those that it has because of what kind of connector it is."""
+    if issubclass(connector, Job):
+        return common_settings.JOB
+    return common_settings.SINK if issubclass(connector, Sink) else common_settings.SOURCE
 
 
 def version_of(connector: type[Connector]) -> str:

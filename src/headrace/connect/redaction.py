@@ -19,7 +19,7 @@ from headrace.core.errors import ConfigError, HeadraceError
 _REFERENCE: Final = re.compile(r"\$\{file:([^:}]+):([^}]+)\}")
 _ANY_REFERENCE: Final = re.compile(r"\$\{[A-Za-z0-9_-]+:[^}]*\}")
 _SECRET_NAME: Final = re.compile(
-    r"(?i)password|passwd|secret|token|credential|jaas|private[._-]?key|api[._-]?key"
+    r"(?i)password|passwd|secret|token|credential|jaas|private[._-]?key|keystore[._-]?key$|api[._-]?key"
 )
 _LEAST: Final = 4
 """Shorter ones are in any text by chance."""

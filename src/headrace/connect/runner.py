@@ -34,6 +34,7 @@ class Report(NamedTuple):
     name: str
     condition: Condition
     trace: str | None = None
+    """Why it has failed; of one that runs, what of it stands still."""
     tasks: tuple[Mapping[str, str], ...] | None = None
     """The configurations of its tasks, where they are known for the first time."""
     topics: frozenset[str] = frozenset()
@@ -56,6 +57,9 @@ class Runner(Protocol):
 
     async def set_source_position(self, name: str, position: Position) -> None:
         """Whoever ran it before is fenced, even if it only seemed to be stopped."""
+
+    async def job_position(self, run: Run) -> Position:
+        """Of a `Job`, which keeps it itself."""
 
     async def sink_position(self, run: Run) -> Mapping[TopicPartition, int] | None:
         """What the target says itself; None if the group's offsets count."""

@@ -109,7 +109,8 @@ class StatusWriter:
             return None
         said = self._said[name]
         if said.condition is Condition.RUNNING:
-            return dict.fromkeys((connector, *tasks), (State.RUNNING, None))
+            # What stands still while the rest goes on is told of the tasks, as failures are.
+            return {connector: (State.RUNNING, None), **dict.fromkeys(tasks, (State.RUNNING, said.trace))}
         failed = (State.FAILED, said.trace)
         if not tasks:
             return {connector: failed}

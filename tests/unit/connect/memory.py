@@ -99,6 +99,9 @@ class NotingRunner:
     async def set_source_position(self, name: str, position: Position) -> None:
         self.positions[name] = position
 
+    async def job_position(self, run: Run) -> Position:
+        return self.positions.get(run.name, NOWHERE)
+
     async def sink_position(self, run: Run) -> Mapping[TopicPartition, int] | None:
         return None
 

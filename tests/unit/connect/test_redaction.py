@@ -26,6 +26,11 @@ def test_declared_secrets_are_hidden_and_others_that_are_called_so() -> None:
     }  # fmt: skip
 
 
+def test_a_private_key_of_kafka_s_clients_is_hidden() -> None:
+    given = {"source.ssl.keystore.key": "-----BEGIN", "source.ssl.keystore.location": "/run/a.pem"}
+    assert shown(given, None) == {**given, "source.ssl.keystore.key": "[hidden]"}
+
+
 def test_a_reference_is_no_secret() -> None:
     given = {"pin": "${file:/run/secrets:pin}"}
     assert shown(given, SETTINGS) == given

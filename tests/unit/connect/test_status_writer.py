@@ -72,6 +72,16 @@ async def test_it_is_tasks_that_fail(bench: Bench) -> None:
     assert bench.statuses.state.tasks("c")[0].trace is None
 
 
+async def test_what_stands_still_is_told_of_tasks_that_run(bench: Bench) -> None:
+    bench.hear(Condition.RUNNING, "one topic stands still")
+    assert await bench.states() == ["RUNNING", "RUNNING"]
+    assert bench.statuses.state.connector("c").trace is None  # type: ignore[union-attr]  # it is there
+    assert bench.statuses.state.tasks("c")[0].trace == "one topic stands still"
+    bench.hear(Condition.RUNNING)
+    await bench.states()
+    assert bench.statuses.state.tasks("c")[0].trace is None
+
+
 async def test_what_has_no_tasks_fails_itself(bench: Bench) -> None:
     bench.write(TaskCount("c", 0))
     bench.hear(Condition.FAILED, "why")

@@ -43,6 +43,7 @@ class ConnectorLoop(ABC):
         self._end = threading.Event()
         self._condition: Condition | None = None
         self._topics: frozenset[str] = frozenset()
+        self._still: str | None = None
         self._tasks_to_say: tuple[Mapping[str, str], ...] | None = None
         self._secrets: frozenset[str] = frozenset()
         self._failing_since: float | None = None
@@ -76,18 +77,19 @@ class ConnectorLoop(ABC):
 
     # --- for `work` -----------------------------------------------------------------------------------
 
-    def begun(self, topics: frozenset[str]) -> None:
+    def begun(self, topics: frozenset[str], still: str | None = None) -> None:
         """It is at work on these. One that has failed must have done something to be called well again."""
         if self._failing_since is None:
-            self.alive(topics)
+            self.alive(topics, still)
 
-    def alive(self, topics: frozenset[str] = frozenset()) -> None:
-        """Something was done, or nothing was to be done."""
+    def alive(self, topics: frozenset[str] = frozenset(), still: str | None = None) -> None:
+        """Something was done, or nothing was to be done. `still`: what stands still meanwhile."""
         self._failing_since, self._attempts = None, 0
         new = topics - self._topics
-        if self._condition is not Condition.RUNNING or new:
+        if self._condition is not Condition.RUNNING or new or still != self._still:
             self._topics |= topics
-            self._say(Condition.RUNNING)
+            self._still = still
+            self._say(Condition.RUNNING, None if still is None else self._shown(still))
 
     def wait(self, seconds: float) -> None:
         if self._end.wait(seconds):
@@ -205,6 +207,9 @@ class ConnectorLoop(ABC):
             text = f"{type(error).__name__}: {error}"
         else:
             text = "".join(traceback.format_exception(error))
+        return self._shown(text)
+
+    def _shown(self, text: str) -> str:
         text = concealed(self.context.kafka.conceal(text), self._secrets)
         return text if len(text) <= _LONGEST_TRACE else f"{text[:_LONGEST_TRACE]}\n..."
 

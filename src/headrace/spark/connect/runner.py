@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
 from headrace.client.errors import ClientFailure
-from headrace.connect.api import Sink, StagedSink
+from headrace.connect.api import Connector, Job, Sink, Source, StagedSink
 from headrace.connect.config import config_of
 from headrace.connect.plugins import all_settings
 from headrace.connect.position import Position, position_of
@@ -15,6 +15,7 @@ from headrace.connect.redaction import resolved
 from headrace.connect.runner import Report, Run
 from headrace.core.ids import TopicPartition
 from headrace.spark.connect.context import Context
+from headrace.spark.connect.job_loop import JobLoop
 from headrace.spark.connect.looping import ConnectorLoop
 from headrace.spark.connect.naming import sink_id, staged_id
 from headrace.spark.connect.sink_loop import SinkLoop
@@ -36,8 +37,7 @@ class SparkRunner:
 
     def start(self, run: Run, report: Callable[[Report], None]) -> None:
         assert run.name not in self._loops, "a connector runs once"
-        made = SourceLoop if run.described.kind == "source" else SinkLoop
-        self._loops[run.name] = made(run, report, self._context)
+        self._loops[run.name] = loop_of(run.described.connector)(run, report, self._context)
         self._loops[run.name].start()
 
     async def stop(self, name: str) -> None:
@@ -63,6 +63,9 @@ class SparkRunner:
 
     async def set_source_position(self, name: str, position: Position) -> None:
         await put_note(self._context.sink_options(sink_id(name)), "set by hand", position.text())
+
+    async def job_position(self, run: Run) -> Position:
+        return await asyncio.to_thread(_with_job, run, self._context)
 
     async def sink_position(self, run: Run) -> Mapping[TopicPartition, int] | None:
         if issubclass(run.described.connector, StagedSink):
@@ -115,12 +118,32 @@ def _call(loop: asyncio.AbstractEventLoop, work: Callable[..., Any], *given: Any
         pass  # the worker has ended meanwhile
 
 
+def loop_of(connector: type[Connector]) -> type[ConnectorLoop]:
+    if issubclass(connector, Job):
+        return JobLoop
+    return SourceLoop if issubclass(connector, Source) else SinkLoop
+
+
+def _with_job(run: Run, context: Context) -> Position:
+    job = _made(run, context)
+    assert isinstance(job, Job)
+    try:
+        return job.position()
+    finally:
+        job.stop()
+
+
 def _with_sink(run: Run, context: Context, ask: Callable[[Sink], T]) -> T:
-    connector = run.described.connector
-    assert issubclass(connector, Sink)
-    given, _ = resolved(run.properties)
-    sink = connector(config_of(run.name, all_settings(connector), given, context.kafka))
+    sink = _made(run, context)
+    assert isinstance(sink, Sink)
     try:
         return ask(sink)
     finally:
         sink.stop()
+
+
+def _made(run: Run, context: Context) -> Connector:
+    """For a question to it, beside the one that runs."""
+    connector = run.described.connector
+    given, _ = resolved(run.properties)
+    return connector(config_of(run.name, all_settings(connector), given, context.kafka))

@@ -19,9 +19,9 @@ from headrace.spark.sink.naming import SINK_ID
 from headrace.spark.sink.options import Options, parse_options
 
 _SECTIONS: Final = ("source", "target", "mirror", "topics", "groups", "acls", "spark")
-_STARTS: Final = ("earliest", "latest")
-_EXISTING: Final = ("refuse", "append")
-_COMPRESSIONS: Final = tuple(each.name.lower() for each in Compression)
+STARTS: Final = ("earliest", "latest")
+EXISTING: Final = ("refuse", "append")
+COMPRESSIONS: Final = tuple(each.name.lower() for each in Compression)
 
 
 class MirrorConfigError(HeadraceError):
@@ -140,10 +140,11 @@ def load(path: Path) -> MirrorConfig:
 
 def parse(text: str, path: Path) -> MirrorConfig:
     """Paths in the file are relative to it."""
-    return toml_file.parse(text, path, _SECTIONS, _config, MirrorConfigError)
+    return toml_file.parse(text, path, _SECTIONS, of_document, MirrorConfigError)
 
 
-def _config(document: dict[str, object], directory: Path) -> MirrorConfig:
+def of_document(document: dict[str, object], directory: Path) -> MirrorConfig:
+    """Of sections, wherever they stood. Raises Wrong."""
     mirror = Section(document, "mirror")
     name = mirror.text("name") or "mirror"
     if not SINK_ID.fullmatch(f"mirror-{name}"):
@@ -154,13 +155,13 @@ def _config(document: dict[str, object], directory: Path) -> MirrorConfig:
         source=kafka_of(document, directory, "source"),
         target=kafka_of(document, directory, "target"),
         topics=_topics(document),
-        start="latest" if mirror.choice("start", _STARTS, "earliest") == "latest" else "earliest",
-        existing=mirror.choice("existing", _EXISTING, "refuse"),
+        start="latest" if mirror.choice("start", STARTS, "earliest") == "latest" else "earliest",
+        existing=mirror.choice("existing", EXISTING, "refuse"),
         trigger_seconds=mirror.seconds("trigger", 1.0),
         discover_seconds=mirror.seconds("discover", 30.0),
         max_records_per_batch=mirror.count("max_records_per_batch") or 1_000_000,
         tasks=mirror.count("tasks"),
-        compression=mirror.choice("compression", _COMPRESSIONS, "none"),
+        compression=mirror.choice("compression", COMPRESSIONS, "none"),
         replication_factor=mirror.count("replication_factor"),
         settings=mirror.flag("settings", True),
         decisions=mirror.text("decisions") or "__headrace_sink",

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from types import TracebackType
 from typing import Final, Self
 from uuid import uuid4
@@ -301,9 +302,12 @@ def run(
     stop: threading.Event | None = None,
     accept: Accept | None = None,
     told: Callable[[Mirror, Seen, Step], None] = lambda *_: None,
+    turn: Callable[[Callable[[], None]], None] = lambda work: work(),
+    patient: bool = True,
 ) -> Totals:
     """Mirror until `stop` is set, or with `once` what there is now. Raises MirrorRefused where nothing can go
-    on, and with `once` where some topic cannot. `told` is called in each round."""
+    on, and with `once` where some topic cannot. `told` is called in each round, `turn` with what runs Spark
+    jobs. Whoever is not `patient` is given each failure, and starts anew by itself."""
     require_kafka(spark, "the mirror")
     stopping = threading.Event() if stop is None else stop
     failures = 0
@@ -313,7 +317,7 @@ def run(
         while not stopping.is_set():
             try:
                 if not settled:
-                    mirror.begin()
+                    turn(mirror.begin)
                     settled = True
                 seen = mirror.look()
                 goal = seen.view.latest if goal is None else goal
@@ -321,7 +325,7 @@ def run(
                 _note_stopped(mirror, planned.stopped)
                 told(mirror, seen, planned)
                 if planned.end:
-                    mirror.write(planned)
+                    turn(partial(mirror.write, planned))
                 mirror.attend(seen)
                 failures = 0
             except TopicRefuses as error:
@@ -332,7 +336,7 @@ def run(
                 # What was decided meanwhile, nobody here knows: it is read again.
                 settled = False
                 failures += 1
-                if once and failures >= _TRIES:
+                if not patient or (once and failures >= _TRIES):
                     raise
                 _log.warning("the batch is tried again: %s", short(str(error)))
                 stopping.wait(min(2.0 ** (failures - 1), _LONGEST_PAUSE))

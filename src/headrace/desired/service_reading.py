@@ -10,7 +10,7 @@ from headrace.desired.document import Subject
 from headrace.desired.fields import Fields, count_of, items_of, named, text_of
 from headrace.desired.schemas import Schema
 from headrace.desired.settings import written
-from headrace.desired.yaml_tree import DocumentError, Mapping, Node, Text
+from headrace.desired.yaml_tree import DocumentError, Items, Mapping, Node, Text
 from headrace.registry.content import Reference, SchemaType
 from headrace.registry.levels import Level
 
@@ -63,9 +63,12 @@ def connector_of(name: str, node: Node) -> dict[str, str]:
     for key, value, line in named(node, f"connector {name}"):
         if key == "name":
             raise DocumentError(f"connector {name} is named by its key: take `name` out", line)
-        if not isinstance(value, Text) or value.is_null:
+        if isinstance(value, Items):
+            text = ",".join(text_of(each, f"{key} of connector {name}") for each in value.items)
+        elif not isinstance(value, Text) or value.is_null:
             raise DocumentError(f"{key} of connector {name} is a text", line)
-        text = written(value.text, is_plain=value.is_plain)
+        else:
+            text = written(value.text, is_plain=value.is_plain)
         if is_secret(key, None) and text not in ("", HIDDEN) and not is_reference(text):
             raise DocumentError(  # it is not repeated
                 f"{key} of connector {name} is a secret, and secrets never stand in this file",

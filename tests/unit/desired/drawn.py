@@ -59,9 +59,9 @@ SCHEMAS = st.builds(
 )
 CONNECTORS = st.dictionaries(
     NAMES,
-    st.dictionaries(st.sampled_from(["topic", "file"]), st.sampled_from(["1.10", "no", "7"])).map(
-        lambda drawn: {"connector.class": "files", **drawn}
-    ),
+    st.dictionaries(
+        st.sampled_from(["topic", "file"]), st.sampled_from(["1.10", "no", "7", ".*", "a,b"])
+    ).map(lambda drawn: {"connector.class": "files", **drawn}),
     max_size=3,
 )
 GROUPS = st.lists(st.sampled_from(["billing-*", "audit"]), max_size=2).map(joined)

@@ -36,7 +36,8 @@ from headrace.registry.http.app import application
 from headrace.registry.service import Service
 from headrace.registry.state import State
 from headrace.registry.store import Store
-from tests.unit.connect.memory import Interface
+from headrace.spark.connect.connectors.mirror import MirrorConnector
+from tests.unit.connect.memory import Interface, TankSink, WellSource
 
 RECORD = '{"type": "record", "name": "O", "fields": [{"name": "id", "type": "long"}]}'
 OTHER_SPELLING = '{"name": "O", "type": "record", "fields": [{"type": {"type": "long"}, "name": "id"}]}'
@@ -76,7 +77,7 @@ class MemoryStore:
 
 class Both:
     def __init__(self) -> None:
-        self.connect = Interface()
+        self.connect = Interface((WellSource, TankSink, MirrorConnector))
         app = application(Service(cast(Store, MemoryStore())))
         registry = cast(Interface, SimpleNamespace(app=app))
         self.rest = InMemory(lambda *asked: Interface.ask(registry, *asked))
@@ -250,6 +251,37 @@ async def test_a_connector_is_made_changed_and_deleted(both: Both) -> None:
     assert await asked(both.worker, "/connectors") == []
 
 
+MIRROR = """
+owns: {connectors: [dr]}
+connectors:
+  dr:
+    connector.class: MirrorConnector
+    source.bootstrap.servers: old-1:9093,old-2:9093
+    source.command_config: /run/secrets/old.properties
+    topics: [orders, returns]
+    topics.pattern: shop[.].*
+    mirror.settings: False
+    mirror.max_records_per_batch: 100_000
+    groups.patterns: .*
+"""
+
+
+async def test_a_mirror_is_a_connector_of_the_file(both: Both) -> None:
+    await both.apply(MIRROR)
+    assert (await both.apply(MIRROR)).changes_nothing
+    there = await asked(both.worker, "/connectors/dr/config")
+    assert there["topics"] == "orders,returns"
+    exported = await both.export(MIRROR)
+    assert (await both.apply(exported)).changes_nothing
+    changed = await both.apply(MIRROR.replace("[orders, returns]", "[orders]"))
+    assert [tuple(each) for each in changed.changes[0].differences] == [
+        ("topics", "orders,returns", "orders")
+    ]
+    _, found = await both.planned(MIRROR.replace("groups.patterns", "group.patterns"))
+    (objection,) = await service_objections(both.services, found)
+    assert objection.endswith("group.patterns is no setting of a mirror; did you mean groups.patterns?")
+
+
 async def test_what_a_worker_would_refuse_is_said_by_the_plan(both: Both) -> None:
     _, found = await both.planned(CONNECTOR.replace(", topic: %s", ""))
     (objection,) = await service_objections(both.services, found)
@@ -309,7 +341,8 @@ def test_a_schema_may_stand_in_a_file_of_its_own(tmp_path: Path) -> None:
         ("schemas: {other: {}}", "is not among what the file owns"),
         ("connectors: {s: {topic: a}}", "has no connector.class"),
         ("connectors: {s: {connector.class: a, name: b}}", "take `name` out"),
-        ("connectors: {s: {connector.class: [a]}}", "is a text"),
+        ("connectors: {s: {connector.class: {a: b}}}", "is a text"),
+        ("connectors: {s: {connector.class: a, topics: [{a: b}]}}", "lacks its value"),
         ("connectors: {other: {connector.class: a}}", "is not among what the file owns"),
     ],
 )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import loop_sentinel
+from tests.broker_process import BrokerProcess
 from tests.host import Processors
 from tests.interrupts import listen_to_interrupts
 
@@ -52,12 +53,20 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """What the brokers of a failed test have said stands in its report: the machine may be gone tomorrow."""
     report = yield
-    directory = getattr(item, "funcargs", {}).get("tmp_path")
-    if report.when == "call" and report.failed and isinstance(directory, Path):
-        for output in sorted(directory.rglob("broker.out")):
+    if report.when == "call" and report.failed:
+        for output in sorted(_outputs(getattr(item, "funcargs", {}))):
             said = output.read_text(errors="replace").splitlines()[-SAID_LINES:]
-            report.sections.append((f"the end of {output.relative_to(directory)}", "\n".join(said)))
+            report.sections.append((f"the end of {output}", "\n".join(said)))
     return report
+
+
+def _outputs(fixtures: Mapping[str, object]) -> set[Path]:
+    """Of its own brokers, and of those that it shares with others."""
+    directory = fixtures.get("tmp_path")
+    found = set(directory.rglob("broker.out")) if isinstance(directory, Path) else set()
+    return found | {
+        each.output for each in fixtures.values() if isinstance(each, BrokerProcess) and each.output.exists()
+    }
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from struct import unpack
 
 import pytest
@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.arrow.columns import END, FIRST, Bounds, Columns, RecordColumns, Taken, Wanted
+from headrace.arrow.vector_columns import VectorColumns
 from headrace.core.errors import InvalidRecord
 from headrace.protocol.batch import HEADER_SIZE, BatchHeader, read_header
 from headrace.protocol.records import NewRecord, Record, decode_body, encode_batch
@@ -20,6 +21,12 @@ NAMES = st.one_of(st.text(max_size=80), st.just("\udcff"))
 HEADERS = st.lists(st.tuples(NAMES, NULLABLE), max_size=3).map(tuple)
 TIMES = st.one_of(st.integers(-1, 1000), st.just(2**61), st.just(-(2**61)))
 RECORDS = st.lists(st.builds(NewRecord, NULLABLE, NULLABLE, TIMES, HEADERS), min_size=1, max_size=20)
+NEAR_TIMES = st.integers(-1, 2**33)
+NEAR_RECORDS = st.lists(
+    st.builds(NewRecord, NULLABLE, NULLABLE, NEAR_TIMES, HEADERS), min_size=8, max_size=90
+)
+"""Batches that vectors take."""
+KINDS = ("plain", "vectors", "compiled")
 WANTED = st.builds(Wanted, st.booleans(), st.booleans(), st.booleans())
 BOUNDS = st.builds(
     Bounds,
@@ -30,6 +37,10 @@ BOUNDS = st.builds(
 )
 BASES = st.sampled_from((0, 2**40))
 Batch = tuple[BatchHeader, bytes]
+
+
+def maker(kind: str) -> Callable[[Wanted, Bounds], Columns]:
+    return {"plain": RecordColumns, "vectors": VectorColumns}.get(kind) or compiled_maker()
 
 
 def opened(records: Sequence[NewRecord], base: int, *, append_time: bool = False) -> Batch:
@@ -59,7 +70,8 @@ def add_all(columns: Columns, batches: Sequence[Batch]) -> list[bool]:
 @st.composite
 def damaged(draw: st.DrawFn) -> Batch:
     """A batch of which some bytes are others, or whose end or header is."""
-    header, body = opened(draw(RECORDS), draw(BASES), append_time=draw(st.booleans()))
+    records = draw(st.one_of(RECORDS, NEAR_RECORDS))
+    header, body = opened(records, draw(BASES), append_time=draw(st.booleans()))
     content = bytearray(body)
     for at, byte in draw(st.lists(st.tuples(st.integers(0, len(body) - 1), st.integers(0, 255)), max_size=3)):
         content[at] = byte
@@ -68,21 +80,27 @@ def damaged(draw: st.DrawFn) -> Batch:
     return header._replace(record_count=count), bytes(content[:cut])
 
 
-@given(st.lists(damaged(), max_size=4), WANTED, BOUNDS)
-def test_compiled_and_plain_are_equal(batches: list[Batch], wanted: Wanted, bounds: Bounds) -> None:
-    compiled, interpreted = compiled_maker()(wanted, bounds), RecordColumns(wanted, bounds)
+@pytest.mark.parametrize("kind", KINDS[1:])
+@given(batches=st.lists(damaged(), max_size=4), wanted=WANTED, bounds=BOUNDS)
+def test_they_are_equal_to_the_plain_one(
+    kind: str, batches: list[Batch], wanted: Wanted, bounds: Bounds
+) -> None:
+    faster, plain_one = maker(kind)(wanted, bounds), RecordColumns(wanted, bounds)
     for _ in range(2):  # also after what was taken
-        assert add_all(compiled, batches) == add_all(interpreted, batches)
-        assert (compiled.rows, compiled.size) == (interpreted.rows, interpreted.size)
-        assert plain(compiled.take()) == plain(interpreted.take())
+        assert add_all(faster, batches) == add_all(plain_one, batches)
+        assert (faster.rows, faster.size) == (plain_one.rows, plain_one.size)
+        assert plain(faster.take()) == plain(plain_one.take())
 
 
-@pytest.mark.parametrize("kind", ["plain", "compiled"])
-@given(batches=st.lists(st.tuples(RECORDS, BASES, st.booleans()), max_size=3), bounds=BOUNDS)
+@pytest.mark.parametrize("kind", KINDS)
+@given(
+    batches=st.lists(st.tuples(st.one_of(RECORDS, NEAR_RECORDS), BASES, st.booleans()), max_size=3),
+    bounds=BOUNDS,
+)
 def test_columns_are_those_of_the_records(
     kind: str, batches: list[tuple[list[NewRecord], int, bool]], bounds: Bounds
 ) -> None:
-    columns = (RecordColumns if kind == "plain" else compiled_maker())(Wanted(), bounds)
+    columns = maker(kind)(Wanted(), bounds)
     expected: list[Record] = []
     for records, base, append_time in batches:
         header, body = opened(records, base, append_time=append_time)
@@ -125,7 +143,7 @@ def _contents(column: tuple[object, object, object] | None) -> list[bytes | None
 
 def test_a_refused_batch_leaves_nothing_behind() -> None:
     header, body = opened([NewRecord(b"value", b"key", 1, (("a", b"b"),))] * 9, 0)
-    for columns in (RecordColumns(Wanted(), Bounds()), compiled_maker()(Wanted(), Bounds())):
+    for columns in [maker(kind)(Wanted(), Bounds()) for kind in KINDS]:
         columns.add(header, body)
         with pytest.raises(InvalidRecord):
             columns.add(header, body[:-1])
@@ -139,3 +157,17 @@ def test_one_that_was_not_made_is_refused() -> None:
         empty.add(*opened([NewRecord(b"value")], 0))
     with pytest.raises(TypeError):
         empty.take()
+
+
+def test_vectors_look_at_usual_batches_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    records = [
+        NewRecord(
+            b"v" * (n * 9), None if n % 3 else b"key", 10**12 + n * 40, (("a", None), ("b", b"c"))[: n % 3]
+        )
+        for n in range(300)
+    ]
+    header, body = opened(records, 7)
+    monkeypatch.setattr(RecordColumns, "add", None)
+    columns = VectorColumns(Wanted(), Bounds())
+    columns.add(header, body)
+    assert read(Taken._make(columns.take())) == list(decode_body(header, body))

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
-from collections.abc import AsyncIterator, Iterator
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from queue import Queue
 from typing import Final
 
-from headrace.arrow.columns import FIRST, Columns
+from headrace.arrow.columns import FIRST, Bounds, Columns
 from headrace.arrow.errors import DamagedHistory
 from headrace.arrow.options import Wish
 from headrace.arrow.partition_reader import Block, Reading, add_batch
 from headrace.client import offsets
 from headrace.client.cluster import Cluster
 from headrace.client.consumer import Consumer, RawBatches
+from headrace.client.errors import TimedOut
 from headrace.client.offsets import EARLIEST, LATEST, list_offsets
 from headrace.client.security import ClientSecurity
 from headrace.client.visible import visible_batches
@@ -23,6 +26,13 @@ from headrace.core.ids import TopicPartition
 
 _BLOCKS_AHEAD: Final = 4
 _PARTITION_BYTES: Final = 8 * 1024 * 1024
+_MOST_BYTES: Final = 32 * 1024 * 1024
+"""Of all partitions that are read together, before what there is of them is given away."""
+_PATIENCE_S: Final = 120.0
+"""Brokers that have lost the end of a log would be asked for it for ever."""
+
+Spans = Mapping[TopicPartition, tuple[int, int]]
+"""Of each partition the first offset, and the one behind the last."""
 
 
 async def resolve(cluster: Cluster, wish: Wish) -> dict[TopicPartition, tuple[int, int]]:
@@ -49,81 +59,120 @@ class BrokerReader:
         self._bootstrap = bootstrap
         self._security = security
         self._wish = wish
-        self._reading = reading
+        times = Bounds(first_ms=wish.first_ms, next_ms=wish.next_ms)
+        self._reading = reading._replace(bounds=times, committed_only=wish.committed_only)
 
     def blocks(self) -> Iterator[Block]:
-        given: Queue[Block | BaseException | None] = Queue(_BLOCKS_AHEAD)
-        stopped = threading.Event()
+        return in_thread(self._fetched)
 
-        def work() -> None:
-            try:
-                asyncio.run(self._fill(given, stopped))
-                given.put(None)
-            except BaseException as error:  # whoever reads gets it
-                given.put(error)
-
-        thread = threading.Thread(target=work, name="headrace-arrow", daemon=True)
-        thread.start()
-        try:
-            while (each := given.get()) is not None:
-                if isinstance(each, BaseException):
-                    raise each
-                yield each
-        finally:
-            stopped.set()
-            while thread.is_alive():
-                while not given.empty():
-                    given.get_nowait()
-                thread.join(0.05)
-
-    async def _fill(self, given: Queue[Block | BaseException | None], stopped: threading.Event) -> None:
+    async def _fetched(self) -> AsyncIterator[Block]:
         async with Cluster(self._bootstrap, client_id="headrace-arrow", security=self._security) as cluster:
-            async for block in self._fetched(cluster):
+            async for block in SpanReader(
+                cluster, await resolve(cluster, self._wish), self._reading
+            ).blocks():
+                yield block
+
+
+def in_thread(fetch: Callable[[], AsyncIterator[Block]]) -> Iterator[Block]:
+    """What is fetched on a loop in a thread of its own, a few blocks ahead."""
+    given: Queue[Block | BaseException | None] = Queue(_BLOCKS_AHEAD)
+    stopped = threading.Event()
+
+    async def fill() -> None:
+        async with contextlib.aclosing(fetch()) as blocks:  # type: ignore[type-var]  # of a generator
+            async for block in blocks:
                 if stopped.is_set():
                     return
                 # This thread has nothing else to do: to wait here is how the reader slows the brokers down.
                 given.put(block)
 
-    async def _fetched(self, cluster: Cluster) -> AsyncIterator[Block]:
-        spans = await resolve(cluster, self._wish)
-        open_now = {each: span for each, span in spans.items() if span[0] < span[1]}
-        columns = {each: self._columns(each, *span) for each, span in open_now.items()}
-        given_to = {each: first for each, (first, _) in open_now.items()}
+    def work() -> None:
+        try:
+            asyncio.run(fill())
+            given.put(None)
+        except BaseException as error:  # whoever reads gets it
+            given.put(error)
+
+    thread = threading.Thread(target=work, name="headrace-arrow", daemon=True)
+    thread.start()
+    try:
+        while (each := given.get()) is not None:
+            if isinstance(each, BaseException):
+                raise each
+            yield each
+    finally:
+        stopped.set()
+        while thread.is_alive():
+            while not given.empty():
+                given.get_nowait()
+            thread.join(0.05)
+
+
+class SpanReader:
+    """Everything between two offsets of each partition. Blocks of a partition come in its order."""
+
+    def __init__(self, cluster: Cluster, spans: Spans, reading: Reading) -> None:
+        """Of the bounds of `reading` the times count."""
+        self._cluster = cluster
+        self._reading = reading
+        self._spans = {each: span for each, span in spans.items() if span[0] < span[1]}
+        self._columns = {each: self._columns_for(*span) for each, span in self._spans.items()}
+        self._given_to = {each: first for each, (first, _) in self._spans.items()}
+
+    async def blocks(self) -> AsyncIterator[Block]:
         consumer = Consumer(
-            cluster,
-            {each: first for each, (first, _) in open_now.items()},
+            self._cluster,
+            dict(self._given_to),
             partition_max_bytes=_PARTITION_BYTES,
-            read_committed=self._wish.committed_only,
+            read_committed=self._reading.committed_only,
             raw=True,
         )
+        moved_at = time.monotonic()
         try:
             while consumer.positions:
+                has_moved = False
                 for partition, _, next_offset, _, raw in await consumer.poll():
                     assert raw is not None, "the consumer was made so"
-                    filling = columns[partition]
-                    given_to[partition] = self._take_in(partition, filling, raw, given_to[partition])
-                    is_done = next_offset >= open_now[partition][1]
+                    has_moved |= self._take_in(partition, raw)
+                    is_done = next_offset >= self._spans[partition][1]
                     if is_done:
                         consumer.drop(partition)
-                    if filling.rows and (is_done or self._reading.is_full(filling)):
-                        yield Block(partition, filling.take())
+                    filled = self._columns[partition]
+                    if filled.rows and (is_done or self._reading.is_full(filled)):
+                        yield Block(partition, filled.take())
+                if sum(columns.size for columns in self._columns.values()) > _MOST_BYTES:
+                    for partition, columns in self._columns.items():
+                        if columns.rows:
+                            yield Block(partition, columns.take())
+                if has_moved:
+                    moved_at = time.monotonic()
+                elif time.monotonic() - moved_at > _PATIENCE_S:
+                    raise self._stalled(consumer.positions)
         finally:
             await consumer.close()
 
-    def _columns(self, partition: TopicPartition, first: int, end: int) -> Columns:
-        bounds = self._wish.bounds(partition.partition)
-        return self._reading.columns(bounds._replace(first_offset=first, next_offset=end))
+    def _stalled(self, positions: Mapping[TopicPartition, int]) -> TimedOut:
+        partition, position = next(iter(positions.items()))
+        return TimedOut(
+            f"{partition} gave nothing at offset {position} for {_PATIENCE_S:g} s, though it had records up "
+            f"to {self._spans[partition][1]}"
+        )
 
-    def _take_in(self, partition: TopicPartition, columns: Columns, raw: RawBatches, given_to: int) -> int:
-        """Where it goes on. What two leaders sent, one before and one after a move, is taken once."""
+    def _columns_for(self, first: int, end: int) -> Columns:
+        return self._reading.columns(self._reading.bounds._replace(first_offset=first, next_offset=end))
+
+    def _take_in(self, partition: TopicPartition, raw: RawBatches) -> bool:
+        """Whether it goes on. What two leaders sent, one before and one after a move, is taken once."""
         view = memoryview(raw.data)
+        before, end = self._given_to[partition], self._spans[partition][1]
         try:
             for at, header, is_shown in visible_batches(view, raw.aborted):
-                if header.next_offset <= given_to:
+                if header.next_offset <= self._given_to[partition]:
                     continue
-                if is_shown:
-                    add_batch(columns, header, view[at : at + header.size])
-                given_to = header.next_offset
+                if is_shown and header.base_offset < end:
+                    add_batch(self._columns[partition], header, view[at : at + header.size])
+                self._given_to[partition] = header.next_offset
         except ClientError as error:
-            raise DamagedHistory(f"what the brokers sent of {partition}", given_to, str(error)) from None
-        return given_to
+            reached = self._given_to[partition]
+            raise DamagedHistory(f"what the brokers sent of {partition}", reached, str(error)) from None
+        return self._given_to[partition] > before

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from headrace.arrow.columns import Taken
 from headrace.protocol.records import Record
 
 
@@ -19,3 +20,7 @@ def records_of(reader: Any) -> list[Record]:
         )
         for row in rows
     ]
+
+
+def offsets_in(taken: Taken) -> list[int]:
+    return list(memoryview(bytes(taken.offsets)).cast("q"))

@@ -8,7 +8,7 @@ of that buffer.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,8 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace.client.transactional_producer import Records
+from headrace.core.ids import TopicPartition
 from headrace.core.ports import Buffer
 from headrace.protocol.compression import Compression, compress
+from headrace.protocol.record_spans import varint
 from headrace.spark.sink.varints import Integers, packed, varint_lengths
 
 _NULL = 1
@@ -34,6 +36,10 @@ class Columns(NamedTuple):
     headers: Any | None = None
     timestamps: Integers | None = None
 
+    @property
+    def nbytes(self) -> int:
+        return sum(each.nbytes for each in self if each is not None)
+
     def take(self, rows: npt.NDArray[np.int64]) -> Columns:
         indices = pa.array(rows)
         return Columns(
@@ -44,6 +50,52 @@ class Columns(NamedTuple):
         )
 
 
+class Portion(NamedTuple):
+    """Rows of one partition of the target, in its order, and what offsets they have at the source. No column
+    is None."""
+
+    target: TopicPartition
+    columns: Columns
+    sources: Integers
+
+
+class Gathered(NamedTuple):
+    """Portions one behind the other. A target may come more than once, its rows in their order."""
+
+    targets: list[TopicPartition]
+    firsts: Integers
+    """The first row of each of them."""
+    columns: Columns
+    sources: Integers
+
+
+def gathered(portions: Iterable[Portion], least_bytes: int) -> Iterator[Gathered]:
+    """Each with so many bytes at least, if there are as many: so a partition that has few records costs as
+    little as one of many."""
+    waiting: list[Portion] = []
+    waiting_bytes = 0
+    for portion in portions:
+        waiting.append(portion)
+        waiting_bytes += portion.columns.nbytes
+        if waiting_bytes >= least_bytes:
+            yield _together(waiting)
+            waiting, waiting_bytes = [], 0
+    if waiting:
+        yield _together(waiting)
+
+
+def _together(portions: list[Portion]) -> Gathered:
+    targets = [portion.target for portion in portions]
+    counts = [len(portion.sources) for portion in portions]
+    firsts = np.cumsum([0, *counts[:-1]], dtype=np.int64)
+    if len(portions) == 1:
+        return Gathered(targets, firsts, portions[0].columns, portions[0].sources)
+    values, keys, headers, times = zip(*(portion.columns for portion in portions), strict=True)
+    value, key, header = (pa.concat_arrays(each) for each in (values, keys, headers))
+    columns = Columns(value, key, header, np.concatenate(times))
+    return Gathered(targets, firsts, columns, np.concatenate([portion.sources for portion in portions]))
+
+
 def lengths_of(column: Any) -> Integers:
     """-1 for a null."""
     lengths: Integers = pc.fill_null(pc.binary_length(column), -1).to_numpy().astype(np.int64)
@@ -52,26 +104,35 @@ def lengths_of(column: Any) -> Integers:
 
 def encode_headers(column: Any) -> Any:
     """A list of (key, value) in each row, into what a record ends with."""
-    rows = len(column)
     # A null is a list without entries: `flatten` has none of it either. Filling nulls costs 2 us a row.
     lengths = pc.fill_null(pc.list_value_length(column), 0)
-    counts: Integers = lengths.to_numpy().astype(np.int64)
     entries = column.flatten()
     keys, values = pc.struct_field(entries, 0), pc.struct_field(entries, 1)
-    keys = keys.cast(pa.binary())
+    return encode_entries(lengths.to_numpy().astype(np.int64), keys.cast(pa.binary()), values)
+
+
+def encode_entries(counts: Integers, keys: Any, values: Any, one_more: bytes = b"") -> Any:
+    """Headers of which each row has so many, one row's behind the other's, into what a record ends with.
+    `one_more`, as `entry` makes it, comes behind those of every row."""
+    rows = len(counts)
     if keys.null_count:
         raise ValueError("a header has no key")
     parts = pc.binary_join_element_wise(
         packed([lengths_of(keys)]), keys, packed([lengths_of(values)]), values.cast(pa.binary()), b"",
         null_handling="replace",
-    ) if len(entries) else pa.array([], pa.binary())  # fmt: skip
+    ) if len(keys) else pa.array([], pa.binary())  # fmt: skip
     # The entries of a row lie next to each other: a row's bytes are a range of theirs.
     starts = np.zeros(rows + 1, np.int64)
     np.cumsum(counts, out=starts[1:])
     offsets = _offsets(parts)[starts].astype(np.int32)
     data = parts.buffers()[2] if len(parts) else pa.py_buffer(b"")
     joined = pa.Array.from_buffers(pa.binary(), rows, [None, pa.py_buffer(offsets), data])
-    return pc.binary_join_element_wise(packed([counts]), joined, b"")
+    return pc.binary_join_element_wise(packed([counts + bool(one_more)]), joined, one_more, b"")
+
+
+def entry(name: bytes, value: bytes) -> bytes:
+    """One header as it stands in a record."""
+    return varint(len(name)) + name + varint(len(value)) + value
 
 
 def _offsets(column: Any) -> npt.NDArray[np.int32]:

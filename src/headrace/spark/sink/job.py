@@ -38,7 +38,9 @@ from headrace.spark.sink.plan import Placed, Plan, TaskDone
 from headrace.spark.sink.schema import check_schema
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
+
+    from headrace.spark.sink.encoding import Portion
 
 _MESSAGE: Final = "done string"
 
@@ -75,6 +77,16 @@ class Done(NamedTuple):
     """Where rows landed, if the frame has a column `source_offset`: one for each task and partition."""
     replayed: bool = False
     """The job was decided before, and nothing was done."""
+
+
+class Shares(NamedTuple):
+    """In the place of a frame: what tasks read by themselves, past the way of rows from Spark into Python."""
+
+    spark: SparkSession
+    shares: Sequence[Any]
+    """One for each task. The same rows have to be shared in the same way if a job is run again."""
+    read: Callable[[Any], Iterator[Portion]]
+    """Of a share; called in the task."""
 
 
 class Jobs:
@@ -121,14 +133,14 @@ class Jobs:
 
     def run(
         self,
-        frame: DataFrame | None,
+        rows: DataFrame | Shares | None,
         job_id: str,
         note: str | None,
         *,
         aside: Aside | None = None,
         check: Callable[[], None] | None = None,
     ) -> Done:
-        """Write the frame, and decide. `check` is called between the two: if it raises, nothing is written.
+        """Write the rows, and decide. `check` is called between the two: if it raises, nothing is written.
 
         Where the target refuses the rows of one topic for good, `TopicRefuses` names it, and nothing is
         written. Without rows the note alone is decided. `aside` gives records for a task to write beside its
@@ -137,8 +149,8 @@ class Jobs:
         Since `settle`, nobody else may have decided: who was away for a while would go on from a position
         that another one has left behind. After a failure, settle again.
         """
-        if frame is not None:
-            check_schema(frame.schema, self._options.topic, of_job=True)
+        if rows is not None and not isinstance(rows, Shares):
+            check_schema(rows.schema, self._options.topic, of_job=True)
         begun = self._loop.run(driver.begin(self._cluster, self._options))
         query = job_query(job_id)
         last = begun.state.decision
@@ -158,7 +170,7 @@ class Jobs:
         about = Batch(begun.plan.sink, begun.plan.run, self._run_name, query, 0, note)
         written: list[Written] = []
         try:
-            done = [] if frame is None else _write(frame, begun.plan, about, aside)
+            done = [] if rows is None else _write(rows, begun.plan, about, aside)
             written += [each.written for each in done if each.written is not None]
             if check is not None:
                 check()
@@ -244,9 +256,25 @@ def _now_ms() -> int:
 # --- tasks ----------------------------------------------------------------------------------------------
 
 
-def _write(frame: DataFrame, plan: Plan, about: Batch, aside: Aside | None) -> list[TaskDone]:
-    messages = frame.mapInArrow(_task(plan, about, aside), _MESSAGE).collect()
-    return [_decoded(row["done"], about) for row in messages]
+def _write(rows: DataFrame | Shares, plan: Plan, about: Batch, aside: Aside | None) -> list[TaskDone]:
+    if isinstance(rows, Shares):
+        told = rows.spark.sparkContext.parallelize(rows.shares, len(rows.shares))
+        messages = told.mapPartitions(_share_task(plan, about, rows.read, aside)).collect()
+    else:
+        messages = [row["done"] for row in rows.mapInArrow(_task(plan, about, aside), _MESSAGE).collect()]
+    return [_decoded(message, about) for message in messages]
+
+
+def _share_task(
+    plan: Plan, about: Batch, read: Callable[[Any], Iterator[Portion]], aside: Aside | None
+) -> Callable[[Iterable[Any]], Iterable[str]]:
+    def run(shares: Iterable[Any]) -> Iterator[str]:
+        from headrace.spark.sink.task import Place, write_portions
+
+        portions = (portion for share in shares for portion in read(share))
+        yield _told(lambda: write_portions(plan, Place(*_place(about)), portions, aside))
+
+    return run
 
 
 def _task(plan: Plan, about: Batch, aside: Aside | None) -> Callable[[Iterable[Any]], Iterable[Any]]:
@@ -255,23 +283,31 @@ def _task(plan: Plan, about: Batch, aside: Aside | None) -> Callable[[Iterable[A
 
         from headrace.spark.sink.task import Place, write
 
-        context = TaskContext.get()
-        assert context is not None
-        place = Place(
-            about.run_name,
-            about.query,
-            task=context.partitionId(),
-            attempt=context.attemptNumber(),
-            execution=context.taskAttemptId(),
-        )
-        try:
-            message = _encoded(write(plan, place, iter(batches), aside))
-        except TopicRefuses as error:
-            # Told, not raised: Spark would try the task again, and write its log full of calls.
-            message = json.dumps({"topic": error.topic, "refused": str(error)})
+        message = _told(lambda: write(plan, Place(*_place(about)), iter(batches), aside))
         yield pa.RecordBatch.from_arrays([pa.array([message], pa.string())], ["done"])
 
     return run
+
+
+def _place(about: Batch) -> tuple[str, str, int, int, int]:
+    """The fields of `task.Place`."""
+    context = TaskContext.get()
+    assert context is not None
+    return (
+        about.run_name,
+        about.query,
+        context.partitionId(),
+        context.attemptNumber(),
+        context.taskAttemptId(),
+    )
+
+
+def _told(write: Callable[[], TaskDone]) -> str:
+    try:
+        return _encoded(write())
+    except TopicRefuses as error:
+        # Told, not raised: Spark would try the task again, and write its log full of calls.
+        return json.dumps({"topic": error.topic, "refused": str(error)})
 
 
 def _encoded(done: TaskDone) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -21,7 +21,7 @@ from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.records import NewRecord, encode_batch
 from headrace.spark.sink.checksum import Checksum, checksum
 from headrace.spark.sink.decision import SinkFailure, TopicRefuses, Written
-from headrace.spark.sink.encoding import Columns, encode, lengths_of
+from headrace.spark.sink.encoding import Columns, Gathered, Portion, encode, gathered, lengths_of
 from headrace.spark.sink.landing import Aside, Landing, placed
 from headrace.spark.sink.loop_thread import LoopThread
 from headrace.spark.sink.naming import own_id, task_id
@@ -62,11 +62,31 @@ class Place(NamedTuple):
 def write(plan: Plan, place: Place, batches: Iterator[Any], aside: Aside | None = None) -> TaskDone:
     """All of `batches` (Arrow) into one transaction, which is open when this returns. With a column
     `source_offset` it is told where each row landed; `aside` is written in the same transaction."""
+
+    def feed(writer: _Writer) -> None:
+        for chunk in _chunks(batches, writer.chunk_bytes):
+            writer.write(chunk)
+
+    return _written(plan, place, feed, aside)
+
+
+def write_portions(
+    plan: Plan, place: Place, portions: Iterator[Portion], aside: Aside | None = None
+) -> TaskDone:
+    """The same for rows that need no sorting."""
+
+    def feed(writer: _Writer) -> None:
+        for some in gathered(portions, _LEAST_CHUNK_BYTES):
+            writer.write_gathered(some)
+
+    return _written(plan, place, feed, aside)
+
+
+def _written(plan: Plan, place: Place, feed: Callable[[_Writer], None], aside: Aside | None) -> TaskDone:
     with LoopThread() as loop:
         writer = _Writer(plan, place, loop)
         try:
-            for chunk in _chunks(batches, writer.chunk_bytes):
-                writer.write(chunk)
+            feed(writer)
             written, landed = writer.finish(aside)
         except Refused as error:
             writer.give_up()
@@ -132,10 +152,7 @@ class _Writer:
         producer = self._opened()
         named = partitions_of(table)
         sources = source_offsets_of(table)
-        if self._plan.checksums:
-            self._checksum += checksum(columns)
-        else:
-            self._checksum += Checksum(table.num_rows)
+        self._count(columns)
         if places is None:
             self._write_topic(producer, topics[0], columns, named, sources)
             return
@@ -143,6 +160,16 @@ class _Writer:
             rows = np.flatnonzero(places == index)
             of_rows = [None if each is None else each[rows] for each in (named, sources)]
             self._write_topic(producer, topic, columns.take(rows), *of_rows)
+
+    def write_gathered(self, some: Gathered) -> None:
+        for target in some.targets:
+            self._check_partition(target.topic, target.partition)
+        producer = self._opened()
+        self._count(some.columns)
+        self._send_all(producer, some.targets, some.columns, some.firsts, some.sources)
+
+    def _count(self, columns: Columns) -> None:
+        self._checksum += checksum(columns) if self._plan.checksums else Checksum(len(columns.value))
 
     def _write_topic(
         self,
@@ -152,7 +179,6 @@ class _Writer:
         named: Integers | None,
         sources: Integers | None,
     ) -> None:
-        options = self._plan.options
         chosen = self._chosen(topic, columns, named)
         used, first = chosen[:1], np.zeros(1, np.int64)
         if chosen.min() != chosen.max():
@@ -161,6 +187,18 @@ class _Writer:
             sources = None if sources is None else sources[order]
             used, first = np.unique(chosen[order], return_index=True)
         targets = [TopicPartition(topic, int(index)) for index in used]
+        self._send_all(producer, targets, columns, first, sources)
+
+    def _send_all(
+        self,
+        producer: TransactionalProducer,
+        targets: list[TopicPartition],
+        columns: Columns,
+        first: Integers,
+        sources: Integers | None,
+    ) -> None:
+        """Rows in the order of their targets, and the first row of each."""
+        options = self._plan.options
         self._loop.run(producer.add_partitions(targets))
         row = 0
         for group, records in encode(
@@ -189,10 +227,7 @@ class _Writer:
     def _chosen(self, topic: str, columns: Columns, named: Integers | None) -> Integers:
         count = self._partition_count(topic)
         if named is not None:
-            if named.max() >= count:
-                raise SinkFailure(
-                    f"topic {topic} has {count} partitions; a row wants partition {named.max()}"
-                )
+            self._check_partition(topic, int(named.max()))
             if named.min() >= 0:
                 return named
         sizes = np.maximum(lengths_of(columns.value), 0) + _RECORD_OVERHEAD
@@ -202,6 +237,11 @@ class _Writer:
         turns = self._turns.setdefault(topic, Turns(start, self._plan.options.batch_bytes))
         chosen = choose(columns.key, sizes, count, turns)
         return chosen if named is None else np.where(named >= 0, named, chosen)
+
+    def _check_partition(self, topic: str, partition: int) -> None:
+        count = self._partition_count(topic)
+        if partition >= count:
+            raise SinkFailure(f"topic {topic} has {count} partitions; a row wants partition {partition}")
 
     def _partition_count(self, topic: str) -> int:
         if topic not in self._partitions:

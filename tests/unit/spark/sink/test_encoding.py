@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from headrace.client.partitioner import murmur2 as murmur2_of_one
 from headrace.client.partitioner import partition_for_key
+from headrace.core.ids import TopicPartition
 from headrace.protocol import batch as batches
 from headrace.protocol.compression import Compression
 from headrace.protocol.records import NewRecord, decode_records, encode_batch, seal
-from headrace.spark.sink.encoding import Columns, batch_starts, encode, encode_headers
+from headrace.spark.sink.encoding import Columns, Portion, batch_starts, encode, encode_headers, gathered
 from headrace.spark.sink.partitioning import Turns, choose, murmur2
 from headrace.spark.sink.varints import packed, varint_lengths
 
@@ -143,3 +144,23 @@ def test_only_rows_without_a_key_take_turns() -> None:
     keys = pa.array([b"a", None, b"b", None], pa.binary())
     chosen = choose(keys, np.full(4, 10, np.int64), 5, Turns(3, 1000)).tolist()
     assert chosen == [partition_for_key(b"a", 5), 3, partition_for_key(b"b", 5), 3]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.lists(_record, min_size=1, max_size=9)), max_size=7),
+    st.integers(1, 3000),
+)
+def test_portions_are_written_as_they_are_alone(
+    given: list[tuple[int, list[NewRecord]]], least_bytes: int
+) -> None:
+    portions = [
+        Portion(TopicPartition("t", partition), _columns(records), np.arange(len(records)) + at * 100)
+        for at, (partition, records) in enumerate(given)
+    ]
+    expected = [(portion.target, *_all(portion.columns, [0])[0][1:]) for portion in portions]
+    found, sources = [], []
+    for some in gathered(portions, least_bytes):
+        found += [(some.targets[group], *rest) for group, *rest in _all(some.columns, some.firsts.tolist())]
+        sources += some.sources.tolist()
+    assert found == expected
+    assert sources == [offset for portion in portions for offset in portion.sources.tolist()]

@@ -1,4 +1,4 @@
-"""A batch as a frame: what lies between two offsets of the source, as rows for the sink."""
+"""What lies between two offsets as a frame, and what tasks write beside their records."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as sf
 
 from headrace.core.ids import TopicPartition
 from headrace.protocol.records import NewRecord
 from headrace.spark.connector import reader_settings
 from headrace.spark.lake.checkpoint import Offsets, offsets_json
-from headrace.spark.mirror.loops import was_on, with_origin
 from headrace.spark.mirror.position import Position
 from headrace.spark.mirror.translation import Place, pieces_of, record_of
 from headrace.spark.sink.landing import Landed
@@ -34,27 +32,6 @@ def records_of(spark: SparkSession, kafka: Mapping[str, str], begin: Offsets, en
         "failOnDataLoss": "true",
     }
     return spark.read.format("kafka").options(**options).load()
-
-
-def frame_of(
-    spark: SparkSession, source: Mapping[str, str], begin: Offsets, end: Offsets, position: Position
-) -> DataFrame:
-    """A partition of the source is read by one task, or its records would be written out of order."""
-    frame = records_of(spark, source, begin, end)
-    target = sf.col("topic")
-    for name in sorted({topic for topic, _ in begin}):
-        if (other := position.topics[name].target) != name:
-            target = sf.when(sf.col("topic") == name, sf.lit(other)).otherwise(target)
-    headers = sf.col("headers")
-    return frame.filter(~was_on(position.target, headers)).select(
-        target.alias("topic"),
-        "partition",
-        "key",
-        "value",
-        "timestamp",
-        with_origin(position.source, headers).alias("headers"),
-        sf.col("offset").alias("source_offset"),
-    )
 
 
 @dataclass(frozen=True)

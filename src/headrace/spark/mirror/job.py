@@ -22,10 +22,10 @@ from pyspark.sql import SparkSession
 from headrace.client.errors import ClientFailure, Refused
 from headrace.spark.jvm import require_kafka
 from headrace.spark.lake.failures import short
-from headrace.spark.mirror import clusters, groups, rights, translation_topic
+from headrace.spark.mirror import clusters, fetching, groups, rights, translation_topic
 from headrace.spark.mirror.clusters import Sides, cluster_of, look
 from headrace.spark.mirror.config import MirrorConfig
-from headrace.spark.mirror.frames import frame_of, pieces_for
+from headrace.spark.mirror.frames import pieces_for
 from headrace.spark.mirror.plan import (
     Accept,
     Making,
@@ -41,10 +41,11 @@ from headrace.spark.mirror.position import Position, position_of
 from headrace.spark.mirror.problems import MirrorRefused, SourceChanged
 from headrace.spark.mirror.progress import GroupAtSource
 from headrace.spark.mirror.refusals import OF_ONE_TOPIC, Refusals
+from headrace.spark.mirror.shares import Passing, Share, shared, spans_of
 from headrace.spark.mirror.translation import merge
 from headrace.spark.mirror.translation_topic import Merger, TranslationTopic
 from headrace.spark.sink.decision import TopicRefuses
-from headrace.spark.sink.job import Jobs, Settled
+from headrace.spark.sink.job import Jobs, Settled, Shares
 from headrace.spark.sink.loop_thread import LoopThread
 
 _log = logging.getLogger(__name__)
@@ -207,10 +208,8 @@ class Mirror:
 
     def _write(self, planned: Step, job: str) -> None:
         config = self.config
-        frame = frame_of(self._spark, config.source, planned.begin, planned.end, planned.after)
-        tasks = config.tasks or self._spark.sparkContext.defaultParallelism
         done = self._jobs.run(
-            frame.coalesce(max(1, min(tasks, len(planned.end)))),
+            self._shares(planned),
             job,
             planned.after.text(),
             aside=pieces_for(config.translations, planned.after),
@@ -222,6 +221,15 @@ class Mirror:
         self.totals.records += done.rows
         self.totals.bytes += done.bytes
         self.totals.batches += 1
+
+    def _shares(self, planned: Step) -> Shares:
+        config, position = self.config, planned.after
+        tasks = config.tasks or self._spark.sparkContext.defaultParallelism
+        targets = {name: topic.target for name, topic in position.topics.items()}
+        passing = Passing(position.source, position.target)
+        spans = shared(spans_of(planned.begin, planned.end, targets), tasks)
+        shares = [Share(config.name, config.source, passing, each) for each in spans]
+        return Shares(self._spark, shares, fetching.read)
 
     def _check_source(self, planned: Step) -> None:
         """What was read is what was planned: its topics are still the same, and nothing was removed before it

@@ -31,7 +31,7 @@ from tests.apache_connect import ConnectWorker
 from tests.both_brokers import TARGETS
 from tests.broker_process import BrokerProcess
 
-from bench.process_cost import TICKS_PER_SECOND, cpu_seconds, family
+from bench.process_cost import STAT_CSTIME_END, STAT_UTIME, TICKS_PER_SECOND, cpu_seconds, family
 from bench.sink import GRANT
 from bench.spark_runs import keep, session_for
 from bench.topics import Topics
@@ -130,8 +130,9 @@ class Ours:
 
     name = OURS
 
-    def __init__(self, spark: SparkSession, brokers: Brokers) -> None:
+    def __init__(self, spark: SparkSession, brokers: Brokers, worker: ConnectWorker) -> None:
         self._spark, self._brokers = spark, brokers
+        self._others = (brokers.source, brokers.target, worker)
 
     @contextmanager
     def copying(self, topic: str) -> Iterator[str]:
@@ -158,9 +159,11 @@ class Ours:
             thread.join()
 
     def cpu(self) -> float:
-        """Of this process and all below it but the brokers; the reader is in it, for both copiers."""
-        others = {pid for each in (self._brokers.source, self._brokers.target) for pid in family(each.pid)}
-        return sum(_ticks(pid) for pid in set(family(os.getpid())) - others) / TICKS_PER_SECOND
+        """Of this process and all below it but the brokers and the other copier. Its main thread is the
+        bench's own, which waits and reads for both copiers, and belongs to neither."""
+        others = {pid for each in self._others for pid in family(each.pid)}
+        ours = set(family(os.getpid())) - others
+        return sum(_ticks(pid) for pid in ours) / TICKS_PER_SECOND - time.thread_time()
 
 
 class Theirs:
@@ -206,7 +209,7 @@ Copier = Ours | Theirs
 
 def _ticks(pid: int) -> int:
     try:
-        clocks = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+        clocks = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[STAT_UTIME:STAT_CSTIME_END]
     except (FileNotFoundError, ProcessLookupError):
         return 0
     return sum(map(int, clocks))
@@ -291,7 +294,7 @@ def measure(spark: SparkSession, given: argparse.Namespace, directory: Path) -> 
         worker = ConnectWorker(directory / "worker", target.bootstrap)
         worker.fast_start = False
         stack.enter_context(worker)
-        copiers: list[Copier] = [Ours(spark, brokers), Theirs(worker, brokers)]
+        copiers: list[Copier] = [Ours(spark, brokers, worker), Theirs(worker, brokers)]
         found: list[Run] = []
         for size in given.size:
             for number in range(given.runs + 1):  # the first is the warm-up

@@ -1,4 +1,4 @@
-"""`RecordColumns` where nothing is compiled and numpy is there: all records of a batch at once.
+"""`RecordColumns` where nothing is compiled, and numpy and Arrow are there: all records of a batch at once.
 
 Only where each record begins is found one by one. What does not look right at first sight goes to the plain
 class, which says what is wrong with it or takes it in: so both give the same columns, and refuse the same.
@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from headrace.arrow.columns import Bounds, Columns, RecordColumns, Wanted, _BinaryColumn, column_maker
 from headrace.core.errors import InvalidRecord
@@ -109,11 +110,19 @@ def _append(column: _BinaryColumn, content: bytes, field: _Field) -> None:
     ends = len(column.data) + np.cumsum(filled)
     column.ends.frombytes(ends.astype(np.int32).tobytes())
     if filled.any():
-        stops = (starts + filled).tolist()
-        column.data += b"".join(
-            [content[start:stop] for start, stop in zip(starts.tolist(), stops, strict=True)]
-        )
+        column.data += _slices(content, starts, starts + filled)
     column.valid += valid.tobytes()
+
+
+def _slices(content: bytes, starts: Integers, stops: Integers) -> Buffer:
+    """One behind the other. They lie in order, so they are every other value of a column over the batch."""
+    rows = len(starts)
+    edges = np.stack((starts, stops), axis=1).astype(np.int32)
+    between = [None, pa.py_buffer(edges), pa.py_buffer(content)]
+    every_other = [None, pa.py_buffer(np.arange(rows, dtype=np.int32) * 2)]
+    column = pa.Array.from_buffers(pa.binary(), 2 * rows - 1, between)
+    found: Buffer = column.take(pa.Array.from_buffers(pa.int32(), rows, every_other)).buffers()[2]
+    return found
 
 
 def _fields(header: BatchHeader, content: bytes) -> _Fields:

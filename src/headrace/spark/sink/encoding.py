@@ -115,19 +115,25 @@ def encode_entries(counts: Integers, keys: Any, values: Any, one_more: bytes = b
     """Headers of which each row has so many, one row's behind the other's, into what a record ends with.
     `one_more`, as `entry` makes it, comes behind those of every row."""
     rows = len(counts)
+    if not len(keys):
+        return _repeated(varint(int(bool(one_more))) + one_more, rows)
     if keys.null_count:
         raise ValueError("a header has no key")
     parts = pc.binary_join_element_wise(
         packed([lengths_of(keys)]), keys, packed([lengths_of(values)]), values.cast(pa.binary()), b"",
         null_handling="replace",
-    ) if len(keys) else pa.array([], pa.binary())  # fmt: skip
+    )  # fmt: skip
     # The entries of a row lie next to each other: a row's bytes are a range of theirs.
     starts = np.zeros(rows + 1, np.int64)
     np.cumsum(counts, out=starts[1:])
     offsets = _offsets(parts)[starts].astype(np.int32)
-    data = parts.buffers()[2] if len(parts) else pa.py_buffer(b"")
-    joined = pa.Array.from_buffers(pa.binary(), rows, [None, pa.py_buffer(offsets), data])
+    joined = pa.Array.from_buffers(pa.binary(), rows, [None, pa.py_buffer(offsets), parts.buffers()[2]])
     return pc.binary_join_element_wise(packed([counts + bool(one_more)]), joined, one_more, b"")
+
+
+def _repeated(content: bytes, rows: int) -> Any:
+    ends = np.arange(rows + 1, dtype=np.int32) * len(content)
+    return pa.Array.from_buffers(pa.binary(), rows, [None, pa.py_buffer(ends), pa.py_buffer(content * rows)])
 
 
 def entry(name: bytes, value: bytes) -> bytes:

@@ -11,7 +11,7 @@ from headrace.cli.config_file import write_template
 _TEMPLATE = """\
 # Topics from one cluster into another: headrace mirror run --config {name}
 
-[source]                               # any setting of Kafka's clients
+[source]                               # settings of Kafka's clients: address, security and client.id
 "bootstrap.servers" = "127.0.0.1:9092"
 # command_config = "source.properties" # more of them in a file that only its owner may read: TLS, passwords
 

@@ -26,7 +26,8 @@ from headrace.spark.source.plan import View
 
 
 def cluster_of(kafka: KafkaProperties, name: str) -> Cluster:
-    return Cluster(kafka.bootstrap, client_id=f"headrace-mirror-{name}", security=kafka.security())
+    client_id = kafka.get("client.id", f"headrace-mirror-{name}")
+    return Cluster(kafka.bootstrap, client_id=client_id, security=kafka.security())
 
 
 class Sides(NamedTuple):

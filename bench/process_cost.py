@@ -62,7 +62,11 @@ def resident_bytes(pid: int) -> int:
     """
     total = 0
     for member in family(pid):
-        for line in Path(f"/proc/{member}/smaps_rollup").read_text().splitlines():
+        try:
+            lines = Path(f"/proc/{member}/smaps_rollup").read_text().splitlines()
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it has ended since
+        for line in lines:
             if line.startswith("Rss:"):
                 total += int(line.split()[1]) * 1024
     return total

@@ -15,24 +15,20 @@ import os
 import random
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter
-
-from confluent_kafka import Consumer, KafkaError, Message, Producer
-from confluent_kafka import TopicPartition as Assigned
 
 from headrace.client.cluster import Cluster as Client
 from headrace.client.reassignments import Election, elect_leaders, reassign
 from headrace.core.ids import TopicPartition
 from headrace.testing.cluster import Cluster
 from headrace.testing.zookeeper_jars import CLASSPATH_VARIABLE, find_classpath
+from tests.numbered_load import NumberedLoad, consume
 from tests.zookeeper_server import CACHE
 
 TOPIC = "moved"
 PARTITIONS = 6
 BROKERS = (1, 2, 3)
-RECORDS_A_SECOND = 500
 
 
 class Epochs(logging.Handler):
@@ -46,43 +42,6 @@ class Epochs(logging.Handler):
         said = record.getMessage()
         if "epoch bump" in said:
             self.raised.append(said)
-
-
-class Load:
-    """Numbers, one after the other, until it is told to stop."""
-
-    def __init__(self, bootstrap: str, epochs: Epochs) -> None:
-        logger = logging.getLogger("leader_moves")
-        logger.setLevel(logging.DEBUG)
-        logger.addHandler(epochs)
-        logger.propagate = False
-        config = {"bootstrap.servers": bootstrap, "acks": "all", "enable.idempotence": True, "linger.ms": 2}
-        self._producer = Producer({**config, "debug": "eos"}, logger=logger)
-        self.sent = 0
-        self.failed: list[str] = []
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
-
-    def _run(self) -> None:
-        begun = time.monotonic()
-        while not self._stop.is_set():
-            while self.sent < (time.monotonic() - begun) * RECORDS_A_SECOND:
-                partition = self.sent % PARTITIONS
-                self._producer.produce(
-                    TOPIC, str(self.sent), partition=partition, on_delivery=self._delivered
-                )
-                self.sent += 1
-            self._producer.poll(0.005)
-
-    def _delivered(self, error: KafkaError | None, _: Message) -> None:
-        if error is not None:
-            self.failed.append(str(error))
-
-    def end(self) -> None:
-        self._stop.set()
-        self._thread.join()
-        assert self._producer.flush(120) == 0
 
 
 async def _move(bootstrap: str, seconds: float, source: random.Random) -> int:
@@ -101,18 +60,6 @@ async def _move(bootstrap: str, seconds: float, source: random.Random) -> int:
     return moves
 
 
-def _consume(bootstrap: str, count: int) -> list[int]:
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "none", "enable.auto.commit": False})
-    consumer.assign([Assigned(TOPIC, index, 0) for index in range(PARTITIONS)])
-    found: list[int] = []
-    deadline = time.monotonic() + 120
-    while len(found) < count and time.monotonic() < deadline:
-        found += [int(message.value() or b"") for message in consumer.consume(1000, 0.2)]
-    found += [int(message.value() or b"") for message in consumer.consume(1000, 1.0)]  # more than was sent?
-    consumer.close()
-    return found
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=120)
@@ -122,12 +69,16 @@ def main() -> int:
     epochs = Epochs()
     with tempfile.TemporaryDirectory() as directory, Cluster(brokers=3, directory=directory) as cluster:
         cluster.create_topic(TOPIC, PARTITIONS, replication_factor=3)
-        load = Load(cluster.bootstrap, epochs)
+        logger = logging.getLogger("leader_moves")
+        logger.setLevel(logging.DEBUG)
+        logger.addHandler(epochs)
+        logger.propagate = False
+        load = NumberedLoad(cluster.bootstrap, TOPIC, PARTITIONS, config={"debug": "eos"}, logger=logger)
         try:
             moves = asyncio.run(_move(cluster.bootstrap, given.seconds, random.Random(given.seed)))
         finally:
             load.end()
-        counts = Counter(_consume(cluster.bootstrap, load.sent))
+        counts = Counter(consume(cluster.bootstrap, TOPIC, PARTITIONS, load.sent))
     twice = [number for number, times in counts.items() if times > 1]
     missing = load.sent - len(counts)
     print(
